@@ -390,7 +390,7 @@ def picture() -> str:
     found = json.loads(MEASURED.read_text())
     advised = next(each["setting"] for each in found["purposes"] if each["purpose"] == "responsive")
     names = (found["in_force"], advised)
-    colours = [schedulers.known()[name].colour for name in names]
+    colours = [schedulers.registry()[name].colour for name in names]
     height = 30 + STEP * len(PAIRS)
     made = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{ROOM + WIDE + 150}" height="{height}" font-family="system-ui, sans-serif" font-size="13">',

@@ -1,7 +1,9 @@
 """Claims of published articles against the simulator (validation level 5).
 
-FILE has `[[claim]]` records (default: the data that ships with the program). Every claim marked `testable` counts: its `expr` is evaluated
-and compared with its `expect`; nothing else in the record has an influence. What is not modelled is missed, with the reason. 80 % are required.
+FILE has `[[claim]]` records (default: the data that ships with the program). Every claim marked `testable` counts: its
+`expr` is evaluated
+and compared with its `expect`; nothing else in the record has an influence. What is not modelled is missed, with the
+reason. 80 % are required.
 """
 
 from __future__ import annotations
@@ -36,12 +38,9 @@ def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outc
     tested = [claim for claim in claims if claim.get("testable") is not False]
     if not tested:
         return "has no claim that can be tested"
-    return [_outcome(claim, number, source) for number, claim in enumerate(tested, start=1)]
-
-
-def _outcome(claim: Mapping[str, Any], number: int, source: SimulatedResults) -> Outcome:
-    result, reason = check(claim.get("expr"), claim.get("expect"), source)
-    return str(claim.get("id", f"claim {number}")), result is not None, reason
+    found = [check(claim.get("expr"), claim.get("expect"), source) for claim in tested]
+    names = [str(claim.get("id", f"claim {number}")) for number, claim in enumerate(tested, start=1)]
+    return [(name, result is not None, reason) for name, (result, reason) in zip(names, found, strict=True)]
 
 
 def check(expr: object, expect: object, source: SimulatedResults) -> tuple[Any, str | None]:

@@ -1,4 +1,5 @@
-"""`seekwise published RUN…`: the tables and figures of the text that a study repeats, with what came out of a run of it."""
+"""`seekwise published RUN…`: the tables and figures of the text that a study repeats, with what came out of a run of
+it."""
 
 from __future__ import annotations
 
@@ -55,19 +56,14 @@ class Published:
 )
 @common
 def command(
-    names: tuple[str, ...],
-    mean: str,
-    acceptable: float | None,
-    output: Path | None,
-    db: Path | None,
-    as_json: bool,
+    names: tuple[str, ...], mean: str, acceptable: float | None, output: Path | None, db: Path | None, as_json: bool
 ) -> None:
     """Show RUN (or `last`) of a published study in the publication's tables, with what the publication prints.
 
     Several runs of one study are shown as one.
     """  # fmt: skip
     with Store.open(db, create=False) as store:
-        found = outcome.of(store, *(store.run(name) for name in names))
+        found = outcome.of_runs(store, *(store.run(name) for name in names))
     text = publication.of_study(found.study.name) if isinstance(found, StudyOutcome) and found.study else None
     if text is None or not isinstance(found, StudyOutcome):
         raise UsageError(
@@ -85,21 +81,22 @@ def command(
         echo_json(Published(found.run.run_id, words.paragraph(tables), said, tables.tables, tables.grids))
         return
     click.echo(f"run {found.run.run_id}, {found.run.title}, {found.provenance}\n")
-    words.show(tables, said, found.provenance, console())
+    words.show(tables, said, console())
 
 
 def page(text: Publication, tables: Printed, said: list[str], found: StudyOutcome) -> str:
     """One self-contained HTML page."""
     looks = Looks()
     systems = found.study.system if found.study else ()
-    drawn = {each.number: figures.drawn(each, found.compared, systems, looks) for each in text.figure if each.metric}
+    graphs = [figure for figure in text.figure if figure.metric]
+    charts = [figures.drawn(graph, found.compared, systems, looks) for graph in graphs]
     source = (files("seekwise_papers") / "published.html").read_text(encoding="utf-8")
     return site.render(
         site.environment().from_string(source),
         title=found.plan.study,
         run=found.run,
         provenance=found.provenance,
-        sentences=[each for each in (words.paragraph(tables), *said) if each],
+        sentences=[sentence for sentence in (words.paragraph(tables), *said) if sentence],
         printed=tables,
         means=MEANS,
         operation_names=operations.NAMES,
@@ -107,9 +104,9 @@ def page(text: Publication, tables: Printed, said: list[str], found: StudyOutcom
         word=words.word,
         looks=looks,
         definitions=panels.definitions(),
-        figures=[panels.figure(each) for each in drawn.values() if each is not None],
-        unanswered=[number for number, chart in drawn.items() if chart is None],
+        figures=[panels.figure(chart) for chart in charts if chart is not None],
+        unanswered=[graph.number for graph, chart in zip(graphs, charts, strict=True) if chart is None],
         diagrams=[
-            (each.number, each.caption, Markup(diagram(each.diagram, systems))) for each in text.figure if each.diagram
+            (row.number, row.caption, Markup(diagram(row.diagram, systems))) for row in text.figure if row.diagram
         ],
     )

@@ -1,6 +1,8 @@
-"""Diagrams drawn from the drive models: block distance against access time, zones, NCQ and rotation; and the parts of an I/O system.
+"""Diagrams drawn from the drive models: block distance against access time, zones, NCQ and rotation; and the parts of
+an I/O system.
 
-Every position, time and count comes from the compiled models (`measure_drives`); only the disk's inner radius is chosen for the eye.
+Every position, time and count comes from the compiled models (`measure_drives`); only the disk's inner radius is chosen
+for the eye.
 Readable without colour: fits, longer and shorter differ by dash and mark, too.
 """
 
@@ -13,11 +15,13 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from seekwise import core
 from seekwise.report.charts.plot import Place, Point, axes, curve, group, legend, line, mark, picture, text
+from seekwise.simulate.setups.setup import drive_model
 from seekwise.workload.study.study import System
+from seekwise_papers.simulated import measured
 
 SIZE, TOP, AXIS = 330, 40, 50
 INNER = 0.42
@@ -45,61 +49,41 @@ def diagram(name: str, systems: Sequence[System]) -> str:
 
 def disk_of(systems: Sequence[System]) -> str:
     """The first hard disk of these systems, or a common one."""
-    return next((s.drive for s in systems if s.drive is not None and _model(s.drive).get("kind") == "hdd"), DRIVE)
+    return next((s.drive for s in systems if s.drive is not None and drive_model(s.drive).get("kind") == "hdd"), DRIVE)
 
 
-def _model(name: str) -> Row:
-    try:
-        return cast(Row, json.loads(core.drive_model(name)))
-    except ValueError:
-        return {}
-
-
-def _parameter(model: Row, name: str) -> float:
-    stated = model["parameters"].get(name)
-    if stated is not None:
-        return float(stated["value"])
-    return float(next(each["default"] for each in model["known_parameters"] if each["key"] == name))
-
-
-def _measured(drive: str, *requests: Row) -> list[Row]:
-    answers = json.loads(core.measure_drives(json.dumps([{"model": drive, **request} for request in requests])))
-    for answer in answers:
-        if "error" in answer:
-            raise ValueError(answer["error"])
-    return cast(list[Row], answers)
+def _title(name: str) -> str:
+    return str(json.loads(core.drive_model(name))["name"])
 
 
 def deviations(drive: str, count: int, seed: int = 1) -> tuple[Row, list[Row]]:
-    """A block, and others with their distance, place, access time from it, and whether that is what the distance says."""
-    model = _model(drive)
-    capacity = int(_parameter(model, "capacity_sectors"))
-    turn = 60_000 / _parameter(model, "rpm")
+    """A block, and others with their distance, place, access time from it, and whether that is what the distance
+    says."""
+    capacity = int(drive_model(drive)["capacity_sectors"])
+    turn = 60_000 / drive_model(drive)["rpm"]
     start = capacity // 50
     # From one track to the whole disk, evenly in the logarithm.
     draw = random.Random(seed)
     shares = sorted(10 ** draw.uniform(-5, math.log10(0.97)) for _ in range(count))
     sectors = [start + int(share * (capacity - start - 64)) for share in shares]
-    places, times = _measured(
-        drive,
-        {"measure": "places", "sectors": [start, *sectors]},
-        {"measure": "next", "from": start, "sectors": sectors},
-    )
+    places = measured(drive, "places", sectors=[start, *sectors])["places"]
+    times = measured(drive, "next", **{"from": start}, sectors=sectors)["ms"]
     rows = []
-    for share, place, time in zip(shares, places["places"][1:], times["ms"], strict=True):
-        expected = _measured(drive, {"measure": "access_at", "place": share})[0]["value"]
+    for share, place, time in zip(shares, places[1:], times, strict=True):
+        expected = measured(drive, "access_at", place=share)["value"]
         kind = FITS if abs(time - expected) <= QUARTER * turn else LONGER if time > expected else SHORTER
         x, y = _xy(place)
         rows.append({"x": x, "y": y, "distance": 100 * share, "ms": time, "expected": expected, "kind": kind})
-    x, y = _xy(places["places"][0])
+    x, y = _xy(places[0])
     return {"x": x, "y": y}, rows
 
 
 def zones_of(drive: str, samples: int = 1500) -> list[Row]:
-    """Zones from the outside in: sectors per track, first and last radius (0 outer, 1 inner) and block number as a share."""
-    capacity = int(_parameter(_model(drive), "capacity_sectors"))
+    """Zones from the outside in: sectors per track, first and last radius (0 outer, 1 inner) and block number as a
+    share."""
+    capacity = int(drive_model(drive)["capacity_sectors"])
     sectors = [int(capacity * i / samples) for i in range(samples)]
-    places = _measured(drive, {"measure": "places", "sectors": sectors})[0]["places"]
+    places = measured(drive, "places", sectors=sectors)["places"]
     found: list[Row] = []
     for place in places:
         share = place["sector"] / capacity
@@ -109,8 +93,7 @@ def zones_of(drive: str, samples: int = 1500) -> list[Row]:
     return found
 
 
-DRAWS = 41
-READS = 12
+DRAWS, READS = 41, 12
 
 
 def service(drive: str) -> tuple[list[Row], dict[bool, list[Row]]]:
@@ -118,17 +101,16 @@ def service(drive: str) -> tuple[list[Row], dict[bool, list[Row]]]:
 
     Of many draws the one whose gain is the median: neither a lucky nor an unlucky picture.
     """
-    capacity = int(_parameter(_model(drive), "capacity_sectors"))
+    capacity = int(drive_model(drive)["capacity_sectors"])
     draw = random.Random(1)
     draws = [[draw.randrange(capacity - 64) for _ in range(READS)] for _ in range(DRAWS)]
-    requests = [
-        {"measure": "served", "sectors": each, "together": together} for each in draws for together in (False, True)
+    served = [
+        [measured(drive, "served", sectors=sectors, together=together)["served"] for together in (False, True)]
+        for sectors in draws
     ]
-    answers = [answer["served"] for answer in _measured(drive, *requests)]
-    pairs = list(zip(draws, answers[::2], answers[1::2], strict=True))
-    pairs.sort(key=lambda each: each[2][-1]["ms"] / each[1][-1]["ms"])
-    sectors, single, together = pairs[DRAWS // 2]
-    places = _measured(drive, {"measure": "places", "sectors": sectors})[0]["places"]
+    pairs = sorted(zip(draws, served, strict=True), key=lambda each: each[1][1][-1]["ms"] / each[1][0][-1]["ms"])
+    sectors, (single, together) = pairs[DRAWS // 2]
+    places = measured(drive, "places", sectors=sectors)["places"]
     return places, {False: single, True: together}
 
 
@@ -145,7 +127,7 @@ TITLE_CHARACTERS = 57
 
 def _panel(x: float, title: str, *parts: str) -> str:
     lines = textwrap.wrap(title, TITLE_CHARACTERS)
-    said = (text(0, 12 + 13 * i, each, anchor="start") for i, each in enumerate(lines))
+    said = (text(0, 12 + 13 * i, words, anchor="start") for i, words in enumerate(lines))
     return group(x + 18, 4, *said, *parts)
 
 
@@ -193,14 +175,15 @@ def locality(systems: Sequence[System]) -> str:
         2 * SIZE + 80,
         TOP + SIZE + 40,
         "Access times and distances",
-        _panel(0, f"{_model(drive)['name']}: from one sector to others", *platter),
+        _panel(0, f"{_title(drive)}: from one sector to others", *platter),
         _panel(SIZE + 45, "line: mean at that distance", *graph),
         legend(8, TOP + SIZE + 24, keys),
     )
 
 
 def zones(systems: Sequence[System]) -> str:
-    """Zones of a disk with their density, and the borders at which equal block distance means another number of tracks."""
+    """Zones of a disk with their density, and the borders at which equal block distance means another number of
+    tracks."""
     drive = disk_of(systems)
     found = zones_of(drive)
     radii = [1 - (1 - INNER) * zone["radius"] for zone in found]
@@ -221,7 +204,7 @@ def zones(systems: Sequence[System]) -> str:
         line(to(100 * z["share"], 0), to(100 * z["share"], found[0]["sectors"]), "#D55E00", 1, "4 2") for z in found[1:]
     ]
     ratio = found[0]["sectors"] / found[-1]["sectors"]
-    name = f"{_model(drive)['name']}: {len(found)} zones, a stroke per {each} sectors"
+    name = f"{_title(drive)}: {len(found)} zones, a stroke per {each} sectors"
     platter = (*strokes, _rings([1, INNER], "#555", 1.4), _rings(radii[1:], "#D55E00", 0.8))
     graph = _panel(
         SIZE + 45, f"outermost track: {ratio:.2f} times the innermost", frame, *rules, curve(steps, width=1.8)
@@ -240,27 +223,20 @@ def rotation(systems: Sequence[System]) -> str:
         (True, "with NCQ: by seek and rotation together"),
     ):
         order = served[with_ncq]
-        rows: list[Row] = [
-            {"x": xy[row["sector"]][0], "y": xy[row["sector"]][1], "label": f"{i}: {row['ms']:.0f} ms"}
-            for i, row in enumerate(order, start=1)
-        ]
-        drawn = [_rings([1, INNER], scale=1.25)]
-        drawn += [line(at(a["x"], a["y"]), at(b["x"], b["y"]), "#0072B2", 1.3) for a, b in pairwise(rows)]
-        for number, row in enumerate(rows, start=1):
-            x, y = at(row["x"], row["y"])
-            drawn += [mark((x, y), "circle", "#000", row["label"]), text(x + 12, y + 3.5, number)]
+        points = [at(*xy[row["sector"]]) for row in order]
+        drawn = [_rings([1, INNER], scale=1.25), *(line(a, b, "#0072B2", 1.3) for a, b in pairwise(points))]
+        for number, ((x, y), row) in enumerate(zip(points, order, strict=True), start=1):
+            drawn += [mark((x, y), "circle", "#000", f"{number}: {row['ms']:.0f} ms"), text(x + 12, y + 3.5, number)]
         panels.append(_panel(len(panels) * (SIZE + 45), f"{title}, {order[-1]['ms']:.0f} ms in all", *drawn))
     return picture(2 * SIZE + 80, TOP + SIZE + 10, "Order of service", *panels)
 
 
 def parts(systems: Sequence[System]) -> str:
-    """Kernel with its schedulers, controller, disks: what each knows, and that neither end sees the other's costs. Nothing in it is computed."""
+    """Kernel with its schedulers, controller, disks: what each knows, and that neither end sees the other's costs.
+    Nothing in it is computed."""
     return (files("seekwise_papers") / "printed/parts.svg").read_text(encoding="utf-8")
 
 
 DIAGRAMS: dict[str, Callable[[Sequence[System]], str]] = {
-    "locality": locality,
-    "zones": zones,
-    "parts": parts,
-    "rotation": rotation,
+    draw.__name__: draw for draw in (locality, zones, parts, rotation)
 }

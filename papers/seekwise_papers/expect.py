@@ -1,4 +1,5 @@
-"""Whether a result is what `expect` says: value with a tolerance, low and high, or truth. A list passes when every element does."""
+"""Whether a result is what `expect` says: value with a tolerance, low and high, or truth. A list passes when every
+element does."""
 
 from __future__ import annotations
 
@@ -35,19 +36,16 @@ def passes(result: Value, expect: object) -> bool:
 
 def _within(results: tuple[float, ...], expect: Mapping[str, object]) -> bool:
     wanted = expect["value"]
-    values = [_number(one, "value") for one in wanted] if isinstance(wanted, list) else None
-    if values is None:
-        values = [_number(wanted, "value")] * len(results)
+    values = [_number(one, "value") for one in (wanted if isinstance(wanted, list) else [wanted] * len(results))]
     if len(values) != len(results):
         raise ClaimError(f"{len(values)} values are expected and the result has {len(results)}")
-    name = "tolerance_rel" if "tolerance_rel" in expect else "tolerance_abs"
+    (name,) = set(expect) - {"value"}
     tolerance = _number(expect[name], name)
-    for one, value in zip(results, values, strict=True):
-        room = tolerance * abs(value) if name == "tolerance_rel" else tolerance
-        # A bound met exactly must not fail for the last bit of a binary fraction.
-        if abs(one - value) > room + 1e-12 * max(1.0, abs(value)):
-            return False
-    return True
+    # A bound met exactly must not fail for the last bit of a binary fraction.
+    return all(
+        abs(one - value) <= tolerance * (abs(value) if name == "tolerance_rel" else 1) + 1e-12 * max(1.0, abs(value))
+        for one, value in zip(results, values, strict=True)
+    )
 
 
 def _number(value: object, name: str) -> float:
@@ -61,6 +59,5 @@ def shown(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        inside = ", ".join(f"{one:.4g}" for one in value[:12])
-        return f"[{inside}{', …' if len(value) > 12 else ''}]"
+        return f"[{', '.join(f'{one:.4g}' for one in value[:12])}{', …' if len(value) > 12 else ''}]"
     return f"{value:.4g}"

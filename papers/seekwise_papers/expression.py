@@ -1,17 +1,19 @@
 """The language of claims: a small part of Python's expression syntax, walked over Python's own syntax tree.
 
-Numbers, strings, nested lists (flattened), `+ - * /`, unary `-`, chained `< <= > >=` element by element, `and`, `or`, and calls
-with named options. Anything else is refused by name. Nothing is ever executed; every part is evaluated, so that a name that
+Numbers, strings, nested lists (flattened), `+ - * /`, unary `-`, chained `< <= > >=` element by element, `and`, `or`,
+and calls
+with named options. Anything else is refused by name. Nothing is ever executed; every part is evaluated, so that a name
+that
 does not exist is found behind an `or`, too. The meaning of names comes from outside (`functions`).
 """
 
 from __future__ import annotations
 
 import ast
-import operator
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from operator import add, ge, gt, le, lt, mul, sub, truediv
 
 from seekwise_papers.value import Argument, ClaimError, Value, finite, kind, pair
 
@@ -21,18 +23,8 @@ Call = Callable[[str, Sequence[Argument], dict[str, Argument]], Value]
 LENGTH_MAX = 20_000
 DEPTH_MAX = 60
 
-ARITHMETIC = {
-    ast.Add: ("+", operator.add),
-    ast.Sub: ("-", operator.sub),
-    ast.Mult: ("*", operator.mul),
-    ast.Div: ("/", operator.truediv),
-}
-COMPARISONS = {
-    ast.Lt: ("<", operator.lt),
-    ast.LtE: ("<=", operator.le),
-    ast.Gt: (">", operator.gt),
-    ast.GtE: (">=", operator.ge),
-}
+ARITHMETIC = {ast.Add: ("+", add), ast.Sub: ("-", sub), ast.Mult: ("*", mul), ast.Div: ("/", truediv)}
+COMPARISONS = {ast.Lt: ("<", lt), ast.LtE: ("<=", le), ast.Gt: (">", gt), ast.GtE: (">=", ge)}
 
 
 def evaluate(text: str, call: Call) -> Value:
@@ -72,28 +64,19 @@ def _value(node: ast.expr, call: Call, depth: int) -> Argument:
         case ast.List(elts=elements):
             return _flat([_value(element, call, depth) for element in elements])
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _negated(_value(operand, call, depth))
+            return _arithmetic(ast.Sub, 0.0, _value(operand, call, depth))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
             return _arithmetic(type(op), _value(left, call, depth), _value(right, call, depth))
         case ast.Compare(left=first, ops=ops, comparators=others):
-            values = [_value(each, call, depth) for each in (first, *others)]
+            values = [_value(operand, call, depth) for operand in (first, *others)]
             return _compared([type(op) for op in ops], values)
         case ast.BoolOp(op=op, values=parts):
             truths = [_truth(_value(part, call, depth)) for part in parts]
             return all(truths) if isinstance(op, ast.And) else any(truths)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             return _called(name, args, keywords, call, depth)
-    raise ClaimError(f"the language has no {_described(node)}")
-
-
-def _described(node: ast.expr) -> str:
-    if isinstance(node, ast.Name):
-        return f"plain name `{node.id[:40]}`"
-    if isinstance(node, ast.BinOp | ast.UnaryOp):
-        return f"operator {type(node.op).__name__}"
-    if isinstance(node, ast.Call):
-        return "call of anything but a function's name"
-    return type(node).__name__
+    what = f"plain name `{node.id[:40]}`" if isinstance(node, ast.Name) else type(getattr(node, "op", node)).__name__
+    raise ClaimError(f"the language has no {what}")
 
 
 def _constant(value: object) -> Argument:
@@ -116,11 +99,6 @@ def _flat(elements: list[Argument]) -> Argument:
     if len({type(one) for one in flat}) > 1:
         raise ClaimError("a list mixes numbers and strings")
     return tuple(flat)  # type: ignore[return-value]
-
-
-def _negated(value: Argument) -> Value:
-    pairs, is_list = pair(value, 0.0, "unary -")
-    return tuple(-one for one, _ in pairs) if is_list else -pairs[0][0]
 
 
 def _arithmetic(op: type[ast.operator], left: Argument, right: Argument) -> Value:

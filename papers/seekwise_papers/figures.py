@@ -15,14 +15,14 @@ from seekwise.workload.study.study import System
 from seekwise_papers.printed_tables import mean_of
 from seekwise_papers.publication import Figure
 
-Y_TITLES = {
-    "rate": "rate [MB/s]",
-    "access_time": "access time [ms]",
-    "cpu_efficiency": "MB per SYS-CPU second",
-    "sys_cpu": "SYS-CPU share [%]",
-    "cpu_load": "CPU load [%]",
+LOOKS = {
+    "rate": ("rate [MB/s]", "higher"),
+    "access_time": ("access time [ms]", "lower"),
+    "cpu_efficiency": ("MB per SYS-CPU second", "higher"),
+    "sys_cpu": ("SYS-CPU share [%]", "lower"),
+    "cpu_load": ("CPU load [%]", "lower"),
 }
-BETTER = {"rate": "higher", "access_time": "lower", "cpu_efficiency": "higher", "sys_cpu": "lower", "cpu_load": "lower"}
+"""Title of the y axis, and which way is better."""
 
 
 def drawn(
@@ -43,14 +43,14 @@ def drawn(
     panels = list(titles.values()) if figure.operation else [operations.name(name) for name in asked]
     settings = sorted({setting for of_panel in values.values() for setting in of_panel}, key=_order)
     known = looks.of(settings)
-    counts = sorted({count for of_panel in values.values() for each in of_panel.values() for count in each})
+    counts = sorted({count for of_panel in values.values() for by_count in of_panel.values() for count in by_count})
     made = tuple(
         multiples.Panel(
             panel,
             tuple(map(str, counts)),
             tuple(
                 multiples.Series(
-                    known[setting], tuple(_point(counts, *each) for each in sorted(values[panel][setting].items()))
+                    known[setting], tuple(_point(counts, *value) for value in sorted(values[panel][setting].items()))
                 )
                 for setting in settings
                 if setting in values[panel]
@@ -62,9 +62,9 @@ def drawn(
     caption = f"{figure.caption}. Bars: least and greatest of the repeats."
     if missing := [panel for panel in titles.values() if figure.operation and panel not in values]:
         caption += f" No answer for {', '.join(missing)}."
-    title = figure.y_title or Y_TITLES[str(figure.metric)]
+    title, better = LOOKS[str(figure.metric)]
     return multiples.PanelChart(
-        name=f"figure-{figure.number:02}", title=f"Figure {figure.number}: {title}", unit="", better=BETTER.get(str(figure.metric), ""),
+        name=f"figure-{figure.number:02}", title=f"Figure {figure.number}: {title}", unit="", better=better,
         x_title="threads", panels=made, caption=caption,
     )  # fmt: skip
 

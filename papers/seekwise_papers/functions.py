@@ -1,6 +1,7 @@
 """The names of the language: helpers, metrics and properties over a source of results.
 
-A list (or "all", or threads left out) in one or more places of a metric gives the flat list over all combinations, in the
+A list (or "all", or threads left out) in one or more places of a metric gives the flat list over all combinations, in
+the
 order system, operation, scheduler, threads, then options as written; the last one varies fastest.
 """
 
@@ -11,17 +12,9 @@ from itertools import product
 
 from seekwise.store.operations import PURE_OPERATIONS
 from seekwise_papers.helpers import HELPERS
-from seekwise_papers.queries import (
-    METRICS,
-    NUMBER_OPTIONS,
-    PLACE_OPTIONS,
-    SCHEDULERS,
-    TEXT_OPTIONS,
-    Option,
-    Query,
-)
+from seekwise_papers.queries import METRICS, NUMBER_OPTIONS, PLACE_OPTIONS, SCHEDULERS, TEXT_OPTIONS, Option, Query
 from seekwise_papers.simulated import QUANTITIES, SimulatedResults
-from seekwise_papers.value import Argument, ClaimError, Value, is_number, kind
+from seekwise_papers.value import Argument, ClaimError, Value, kind
 
 ALL = "all"
 THREADS_MAX = 4096
@@ -101,29 +94,26 @@ def _known(value: Argument, allowed: Sequence[str], what: str) -> tuple[str, ...
 
 
 def _threads(value: Argument, name: str) -> tuple[int, ...]:
-    counts = (value,) if is_number(value) else value
-    if not isinstance(counts, tuple) or not counts:
-        raise ClaimError(f"the threads of {name} must be a count or a list of counts, not {kind(value)}")
-    for count in counts:
-        if not isinstance(count, float) or count != int(count) or not 1 <= count <= THREADS_MAX:
-            raise ClaimError(f"the threads of {name} must be whole numbers from 1 to {THREADS_MAX}")
-    return tuple(int(count) for count in counts)  # type: ignore[arg-type]
+    counts = value if isinstance(value, tuple) else (value,)
+    if not counts or not all(isinstance(count, float) and count in range(1, THREADS_MAX + 1) for count in counts):
+        raise ClaimError(f"the threads of {name} must be whole numbers from 1 to {THREADS_MAX}, or a list of them")
+    return tuple(int(count) for count in counts)
 
 
 def _options(option: str, value: Argument, name: str, more: Sequence[str] = ()) -> list[Option]:
     """Every value of an option, checked."""
+    if option not in TEXT_OPTIONS and option not in (*NUMBER_OPTIONS, *more):
+        raise ClaimError(f"{name} has no option `{option[:40]}`")
     values = value if isinstance(value, tuple) else (value,)
     if not values or isinstance(value, bool):
-        raise ClaimError(f"the option `{option[:40]}` of {name} has no value")
-    if option in TEXT_OPTIONS:
-        allowed = TEXT_OPTIONS[option]
-        for one in values:
-            if not isinstance(one, str) or (allowed is not None and one not in allowed):
-                raise ClaimError(f"the option `{option}` of {name} cannot be `{one}`")
-    elif option in NUMBER_OPTIONS or option in more:
-        for one in values:
-            if not isinstance(one, float) or one < 0 or (option in NUMBER_OPTIONS and one <= 0):
-                raise ClaimError(f"the option `{option}` of {name} cannot be `{one}`")
-    else:
-        raise ClaimError(f"{name} has no option `{option[:40]}`")
+        raise ClaimError(f"the option `{option}` of {name} has no value")
+    allowed = TEXT_OPTIONS.get(option)
+    for one in values:
+        is_right = (
+            isinstance(one, str) and (allowed is None or one in allowed)
+            if option in TEXT_OPTIONS
+            else isinstance(one, float) and (one > 0 or (one == 0 and option in more))
+        )
+        if not is_right:
+            raise ClaimError(f"the option `{option}` of {name} cannot be `{one}`")
     return [(option, one) for one in values]

@@ -34,14 +34,13 @@ def reduced(name: str, args: Sequence[Argument]) -> Value:
         raise ClaimError(f"{name} has no values")
     if len(lists) == 1:
         return finite(function(lists[0]), name)
-    if all(is_number(arg) for arg in args):
-        return finite(function([one[0] for one in lists]), name)
-    lengths = {len(values) for values, arg in zip(lists, args, strict=True) if not is_number(arg)}
+    lengths = {len(values) for values, arg in zip(lists, args, strict=True) if not is_number(arg)} or {1}
     if len(lengths) > 1:
         raise ClaimError(f"{name} meets lists of {' and '.join(map(str, sorted(lengths)))} values")
-    length = lengths.pop()
+    (length,) = lengths
     columns = [values * length if is_number(arg) else values for values, arg in zip(lists, args, strict=True)]
-    return tuple(finite(function(row), name) for row in zip(*columns, strict=True))
+    results = tuple(finite(function(row), name) for row in zip(*columns, strict=True))
+    return results[0] if all(is_number(arg) for arg in args) else results
 
 
 def absolute(args: Sequence[Argument]) -> Value:
@@ -65,7 +64,8 @@ def _series(name: str, args: Sequence[Argument]) -> tuple[list[tuple[float, ...]
 
 
 def _fit(name: str, figure: Callable[[float, float, float], float], args: Sequence[Argument]) -> Value:
-    """A figure of the sums of squares of x, of the values, and of their products, about the means: one per series of the length of x."""
+    """A figure of the sums of squares of x, of the values, and of their products, about the means: one per series of
+    the length of x."""
     series, x = _series(name, args)
     mx, results = _mean(x), []
     for values in series:

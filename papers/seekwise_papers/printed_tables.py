@@ -1,6 +1,8 @@
-"""Tables of a study in the form of the text that it repeats: winners with what the text prints beside them, and grids of rates.
+"""Tables of a study in the form of the text that it repeats: winners with what the text prints beside them, and grids
+of rates.
 
-Reads records only, from any backend. Winners follow the rule of `seekwise verify verdicts`; figures count MB as the texts' programs
+Reads records only, from any backend. Winners follow the rule of `seekwise verify verdicts`; figures count MB as the
+texts' programs
 print them (2^20 bytes). What the records do not hold is an en dash; what the text does not give is said to be so.
 """
 
@@ -13,7 +15,7 @@ from typing import ClassVar, Literal
 
 from seekwise.judge.repeats import Place, repeats
 from seekwise.schedulers import SUCCESSORS
-from seekwise.store.operations import PURE_OPERATIONS, PureOperation
+from seekwise.store.operations import PURE_OPERATIONS
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import parse_bytes, size_word
 from seekwise_papers.publication import RESERVED, TABLE_METRICS, Block, Grid, Side, Table
@@ -96,7 +98,6 @@ class PrintedGrid:
     rows: dict[str, dict[str, list[GridCell]]]
     """{operation: {system: cells}}"""
     scatter: str = ""
-    mean: Mean = "plain"
     unit: str = "MB/s"
 
     @property
@@ -132,7 +133,8 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
 
 
 def _of_grid(grid: Grid, known: Values, records: Sequence[Record], style: Style) -> PrintedGrid:
-    """Rates, or ratios to one system (what an array gains over a single drive) or to another program's rates, which a text prints itself."""
+    """Rates, or ratios to one system (what an array gains over a single drive) or to another program's rates, which a
+    text prints itself."""
     rates = _grid(grid, _of_load(records, grid.load) if grid.load is not None else known, style)
     base = grid.against_load or grid.against
     if base is None:
@@ -191,24 +193,24 @@ def _block(block: Block, known: Mapping[str, Values], errors: Mapping[str, Value
 def _cell(
     sides: Sequence[Side], operation: str, metric: str, text: str, known: Values, errors: Values, style: Style
 ) -> Cell:
-    first, second = (_over_threads(side, operation, known, style) for side in sides)
+    """Means over the thread counts of the means over the repeats, and who wins by them."""
+    first, second = (
+        _mean([mean_of(values, style.mean) for values in _of_side(side, operation, known)]) for side in sides
+    )
     if first is None or second is None:
         return Cell(metric, MISSING, text, first, second)
-    error = math.hypot(*(_error_over_threads(side, operation, errors) for side in sides))
+    # Of one run, however many repeats there are: the publication ran once, and `verify verdicts` asks what its clock
+    # could tell apart.
+    runs = [
+        [math.hypot(*values) / math.sqrt(len(values)) for values in _of_side(side, operation, errors)] for side in sides
+    ]
+    error = math.hypot(*(math.hypot(*run) / len(run) for run in runs if run))
     winner = decide(first, second, (sides[0].printed, sides[1].printed), METRICS[metric][1], error)
     return Cell(metric, "=" if winner == "tie" else winner, text, first, second)
 
 
-def _over_threads(side: Side, operation: str, known: Values, style: Style) -> float | None:
-    """Mean over the thread counts of the means over the repeats."""
-    values = [mean_of(found, style.mean) for found in _of_side(side, operation, known)]
+def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _error_over_threads(side: Side, operation: str, errors: Values) -> float:
-    # Of one run, however many repeats there are: the publication ran once, and `verify verdicts` asks what its clock could tell apart.
-    each = [math.hypot(*found) / math.sqrt(len(found)) for found in _of_side(side, operation, errors)]
-    return math.hypot(*each) / len(each) if each else 0.0
 
 
 def _of_side(side: Side, operation: str, known: Values) -> list[list[float]]:
@@ -228,53 +230,38 @@ def setting_of(side: Side, known: Values) -> str:
 
 
 def _grid(grid: Grid, known: Values, style: Style) -> PrintedGrid:
-    sizes = sorted({key[4] for key in known if key[0] in grid.systems and key[3] == grid.threads})
-    rows: dict[str, dict[str, list[GridCell]]] = {}
-    scatter: list[float] = []
-    for operation in ("rand_read", "rand_write", "seq_read", "seq_write"):
-        table = {
-            system: [_values(known, system, operation, grid.threads, size) for size in sizes] for system in grid.systems
-        }
-        if not any(values for line in table.values() for values in line):
-            continue
-        means = {name: [mean_of(v, style.mean) if v else None for v in line] for name, line in table.items()}
-        best = [max((line[i] or 0.0 for line in means.values()), default=0.0) for i in range(len(sizes))]
-        scatter += [max(v) - min(v) for line in table.values() for v in line if len(v) > 1]
-        rows[operation] = {
-            name: [
-                GridCell(
-                    mean,
-                    _text_value(grid, operation, name, size),
-                    style.acceptable is not None and mean is not None and mean >= style.acceptable * most,
-                )
-                for mean, size, most in zip(means[name], sizes, best, strict=True)
-            ]
-            for name in grid.systems
-        }
-    return PrintedGrid(
-        grid.number, grid.title, [size_word(size) for size in sizes], rows, _scatter(grid, scatter), style.mean
-    )
+    rates: dict[tuple[str, str, int], list[float]] = {}
+    for (system, _, operation, threads, size), values in known.items():
+        if system in grid.systems and threads == grid.threads:
+            rates.setdefault((operation, system, size), []).extend(values)
+    sizes = sorted({size for _, _, size in rates})
+    means = {place: mean_of(values, style.mean) for place, values in rates.items()}
+    text: dict[tuple[str, str, int], float] = {
+        (operation, system, parse_bytes(word)): value
+        for operation, systems in grid.text.items()
+        for system, row in systems.items()
+        for word, value in row.items()
+    }
 
+    def cell(operation: str, system: str, size: int) -> GridCell:
+        mean = means.get((operation, system, size))
+        best = max(means.get((operation, other, size), 0.0) for other in grid.systems)
+        marked = style.acceptable is not None and mean is not None and mean >= style.acceptable * best
+        return GridCell(mean, text.get((operation, system, size)), marked)
 
-def _values(known: Values, system: str, operation: str, threads: int, size: int) -> list[float]:
-    return [
-        value
-        for key, values in known.items()
-        if (key[0], *key[2:]) == (system, operation, threads, size)
-        for value in values
-    ]
-
-
-def _text_value(grid: Grid, operation: PureOperation, system: str, size: int) -> float | None:
-    rows = grid.text.get(operation, {}).get(system, {})
-    return next((value for word, value in rows.items() if parse_bytes(word) == size), None)
+    rows = {
+        operation: {system: [cell(operation, system, size) for size in sizes] for system in grid.systems}
+        for operation in sorted({operation for operation, _, _ in rates} & set(PURE_OPERATIONS))
+    }
+    scatter = _scatter(grid, [max(values) - min(values) for values in rates.values() if len(values) > 1])
+    return PrintedGrid(grid.number, grid.title, [size_word(size) for size in sizes], rows, scatter)
 
 
 def _scatter(grid: Grid, scatter: Sequence[float]) -> str:
     if not scatter:
         return ""
+    stated = (
+        "; the publication states {:g} to {:g} MB/s".format(*grid.text_scatter_mb_s) if grid.text_scatter_mb_s else ""
+    )
     middle = sum(scatter) / len(scatter)
-    said = f"scatter of the repeats: {min(scatter):.1f} to {max(scatter):.1f} MB/s, {middle:.1f} on average"
-    if len(grid.text_scatter_mb_s) == 2:
-        said += f"; the publication states {grid.text_scatter_mb_s[0]:g} to {grid.text_scatter_mb_s[1]:g} MB/s"
-    return said
+    return f"scatter of the repeats: {min(scatter):.1f} to {max(scatter):.1f} MB/s, {middle:.1f} on average{stated}"

@@ -1,7 +1,9 @@
 """What a published text prints, beside the study that repeats it: `printed/STUDY.toml`.
 
-A figure is a graph of one metric over threads, a panel per system, or a diagram drawn from the drive models. A table has blocks; a block
-compares two sides, operation by operation. A grid is a table of rates. A conclusion is what the text advises for one system.
+A figure is a graph of one metric over threads, a panel per system, or a diagram drawn from the drive models. A table
+has blocks; a block
+compares two sides, operation by operation. A grid is a table of rates. A conclusion is what the text advises for one
+system.
 """
 
 from __future__ import annotations
@@ -38,7 +40,6 @@ class Figure(Part):
     systems: Annotated[list[str], BeforeValidator(as_list)] = []
     """A panel each, left to right, on a common y axis."""
     panel_titles: list[str] = []
-    y_title: str | None = None
     y_min: float | None = None
     y_max: float | None = None
 
@@ -55,7 +56,8 @@ class Block(Part):
     title: str = ""
     sides: list[Side] = Field(min_length=2, max_length=2)
     text: dict[PureOperation, Annotated[list[str], Field(min_length=3, max_length=3)]] = {}
-    """What the text prints: a word per metric (rate, access time, CPU efficiency): a side's `printed`, `=` or `reserved`."""
+    """What the text prints: a word per metric (rate, access time, CPU efficiency): a side's `printed`, `=` or
+    `reserved`."""
 
 
 class Table(Part):
@@ -79,7 +81,7 @@ class Grid(Part):
     """The system whose rates the others are divided by; without it rates are shown."""
     text: dict[PureOperation, dict[str, dict[str, float]]] = {}
     """{operation: {system: {request size: MB/s}}} as a text prints it."""
-    text_scatter_mb_s: list[float] = []
+    text_scatter_mb_s: tuple[float, float] | None = None
     """Least and greatest scatter of repeats that the text states."""
 
 

@@ -1,6 +1,7 @@
 """What may be asked of a source of results, and in what words.
 
-A metric is asked per (system, operation, scheduler, threads, options), a property per (name, quantity, options); `simulated` answers.
+A metric is asked per (system, operation, scheduler, threads, options), a property per (name, quantity, options);
+`simulated` answers.
 """
 
 from __future__ import annotations

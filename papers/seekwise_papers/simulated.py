@@ -1,12 +1,16 @@
-"""The source of results answered by the simulator, where it can be answered honestly today; everything else is NotModelled.
+"""The source of results answered by the simulator, where it can be answered honestly today; everything else is
+NotModelled.
 
-Modelled:      systems whose requests bypass the page cache, on one drive (NVME, SATA) or on md and single SSDs (R10_n, SSD); reading
+Modelled:      systems whose requests bypass the page cache, on one drive (NVME, SATA) or on md and single SSDs (R10_n,
+SSD); reading
                and writing through the page cache of a machine with little memory over ext3, ext4 or none; processor time of the program;
                properties of drives and of the studies' definitions.
 Not modelled:  processor time where requests bypass the page cache.
 
-A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. A trial is what the study describes;
-numbers of the models below it that were set from a publication are marked in tests/seeds/basis.toml. The last lines of a run's spec say how long is simulated: rates are steady long before a whole pass.
+A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. A
+trial is what the study describes;
+numbers of the models below it that were set from a publication are marked in tests/seeds/basis.toml. The last lines of
+a run's spec say how long is simulated: rates are steady long before a whole pass.
 """
 
 from __future__ import annotations
@@ -15,7 +19,6 @@ import json
 import math
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from seekwise import core
@@ -27,7 +30,6 @@ from seekwise_papers.systems import setup_of
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
-READ_SECTORS = 8  # Of the reads by which the product finds places on a disk.
 
 GNOME_DISKS_MB = 10**6  # It prints decimal units (g_format_size).
 
@@ -45,13 +47,15 @@ class SimulatedResults:
         return Defaults(setup.schedulers, setup.threads)
 
     def prepare(self, ask: Callable[[SimulatedResults], object]) -> None:
-        """Simulates all that `ask` asks for, side by side. A question that hangs on an answer may stay unforeseen: it only comes later."""
+        """Simulates all that `ask` asks for, side by side. A question that hangs on an answer may stay unforeseen: it
+        only comes later."""
         listener = _Listener()
         ask(listener)
         self._run(list(listener.wanted))
 
     def measure(self, queries: Sequence[Query]) -> list[float]:
-        """Means over repeats, one per query, in the metric's own unit. Raises NotModelled where the simulator lacks something."""
+        """Means over repeats, one per query, in the metric's own unit. Raises NotModelled where the simulator lacks
+        something."""
         wanted = [self._trials(query) for query in queries]
         self._run(list(dict.fromkeys(trial for group in wanted for trial in group)))
         return [self._mean(query, group) for query, group in zip(queries, wanted, strict=True)]
@@ -91,13 +95,13 @@ class SimulatedResults:
         if query.metric != "cpueff":
             return 0.0
         setup = setup_of(query.system, query.options)
-        each = _bytes_of_a_thread(setup, query.operation)
-        efficiency = self.measure([query])[0]
-        ticks = query.threads * each / trials.PRINTED_MB / efficiency * setup.hz
+        efficiency, moved = self.measure([query])[0], query.threads * _bytes_of_a_thread(setup, query.operation)
+        ticks = moved / trials.PRINTED_MB / efficiency * setup.hz
         return float(efficiency / ticks**0.5)
 
     def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
-        """A property of a drive, of a system as set up, or minutes of a scenario; in its own unit. Raises NotModelled for an unknown one."""
+        """A property of a drive, of a system as set up, or minutes of a scenario; in its own unit. Raises NotModelled
+        for an unknown one."""
         if quantity in DRIVE_QUANTITIES:
             return float(DRIVE_QUANTITIES[quantity](name, dict(options)))
         if any(option in ("distance", "position") for option, _ in options):
@@ -110,10 +114,11 @@ class SimulatedResults:
         raise NotModelled(f"{quantity} of {name}")
 
     def _scenario_minutes(self, name: str, setup: Setup, options: tuple[Option, ...]) -> float:
-        """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind it."""
+        """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind
+        it."""
         if setup.engine is not None or setup.memory_bytes is None:
             raise NotModelled("how long a scenario takes where the program is not tiotest")
-        measurements = [(each, threads) for each in setup.schedulers for threads in setup.threads]
+        measurements = [(policy, threads) for policy in setup.schedulers for threads in setup.threads]
         queries = [
             Query("rate", name, operation, scheduler, threads, options)
             for scheduler, threads in measurements
@@ -129,7 +134,6 @@ class _Listener(SimulatedResults):
     """Notes the trials that are asked for; its answers are all the same and mean nothing."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.wanted: dict[str, None] = {}
 
     def measure(self, queries: Sequence[Query]) -> list[float]:
@@ -199,24 +203,23 @@ def _rotational_latency_ms(name: str, options: dict[str, str | float]) -> float:
     return float(60_000 / _disk(name)["rpm"] / 2)
 
 
-@cache
-def _measured(request_json: str) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(core.measure_drives(f"[{request_json}]"))[0]
-    if "error" in outcome:
-        raise NotModelled(str(outcome["error"]))
-    return outcome
+def measured(drive: str, what: str, **how: object) -> dict[str, Any]:
+    """What the compiled model answers; NotModelled with its own words where it cannot."""
+    answer: dict[str, Any] = json.loads(core.measure_drives(json.dumps([{"model": drive, "measure": what, **how}])))[0]
+    if "error" in answer:
+        raise NotModelled(str(answer["error"]))
+    return answer
 
 
 def _access_ms(name: str, options: dict[str, str | float]) -> float:
     _disk(name)
-    request = {"model": name, "measure": "access_at", "place": _place(options, "distance")}
-    return float(_measured(json.dumps(request))["value"])
+    return float(measured(name, "access_at", place=_place(options, "distance"))["value"])
 
 
 def _sectors_per_track(name: str, options: dict[str, str | float]) -> float:
-    sector = int((_disk(name)["capacity_sectors"] - READ_SECTORS) * _place(options, "position"))
-    answer = _measured(json.dumps({"model": name, "measure": "places", "sectors": [sector]}))
-    return float(answer["places"][0]["sectors_on_track"])
+    # Places on a disk are found by reads of eight sectors.
+    sector = int((_disk(name)["capacity_sectors"] - 8) * _place(options, "position"))
+    return float(measured(name, "places", sectors=[sector])["places"][0]["sectors_on_track"])
 
 
 DRIVE_QUANTITIES = {

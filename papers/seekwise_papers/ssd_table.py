@@ -1,6 +1,7 @@
 """The published table of an SSD RAID 10 (`tests/seeds/ssd_raid10_chunk.csv`), row by row against a source of results.
 
-The system of a row is its `array`, the chunk size what the row says (it must be the system's own when the system has one), rates are
+The system of a row is its `array`, the chunk size what the row says (it must be the system's own when the system has
+one), rates are
 those printed. A row passes within 20 %. Rows that are not modelled are missed.
 """
 
@@ -47,8 +48,7 @@ def rows(text: str) -> list[tuple[str, Mapping[str, str]]]:
         found = list(csv.DictReader(io.StringIO(text), restkey="more", restval=""))
     except csv.Error as error:
         raise ValueError(str(error)) from None
-    columns = ("pattern", "array", "chunk_kib", "bs_kib", "tool")
-    return [(", ".join(str(row[column]) for column in columns), row) for row in found]
+    return [(", ".join(str(row[name]) for name in HEADER.split(",") if name != "mb_per_s"), row) for row in found]
 
 
 def answer(row: Mapping[str, str], source: SimulatedResults) -> tuple[float, float]:

@@ -15,14 +15,7 @@ from seekwise_papers.queries import Option
 
 ARTICLE = "article-2008"
 # Names of drives in the language (names of devices.toml); the program's models go by the same ids.
-DRIVES = (
-    "wd2500ys",
-    "st3250620ns",
-    "st31000340sv",
-    "samsung_850_evo",
-    "samsung_970_evo_plus",
-    "generic_1tb_sata",
-)
+DRIVES = ("wd2500ys", "st3250620ns", "st31000340sv", "samsung_850_evo", "samsung_970_evo_plus", "generic_1tb_sata")
 
 
 @cache
@@ -66,17 +59,15 @@ def _with(setup: Setup, option: str, value: str | float) -> Setup:
         case "chunk":
             if setup.level not in ("raid0", "raid5", "raid10"):
                 raise NotModelled("a chunk size means nothing without stripes")
-            if float(value) != int(value):
-                raise NotModelled(f"a chunk of {value} KiB is no whole number")
-            return replace(setup, chunk_kib=int(value))
-        case "kernel":
-            return replace(setup, kernel=str(value))
+            return replace(setup, chunk_kib=_whole(option, value))
         case "ram":
             return replace(setup, memory_bytes=round(float(value) * MIB))
         case "drive":
             if value not in DRIVES:
                 raise NotModelled(f"there is no drive `{str(value)[:40]}`")
             return replace(setup, drive=str(value))
+        case "kernel":
+            return replace(setup, kernel=str(value))
         case "controller":
             return replace(setup, controller=str(value))
         case "storage":
@@ -86,7 +77,11 @@ def _with(setup: Setup, option: str, value: str | float) -> Setup:
                 raise NotModelled(f"{value} on this system is not modelled")
             return replace(setup, samples=GNOME_DISKS_SAMPLES if value == "gnome-disks" else None)
         case "repeat":
-            if float(value) != int(value):
-                raise NotModelled(f"repeat {value} is no whole number")
-            return replace(setup, repeat=int(value))
+            return replace(setup, repeat=_whole(option, value))
     raise NotModelled(f"the option `{option}` is not modelled")
+
+
+def _whole(option: str, value: str | float) -> int:
+    if float(value) != int(value):
+        raise NotModelled(f"{option} {value} is no whole number")
+    return int(value)

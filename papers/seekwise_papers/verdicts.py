@@ -1,8 +1,11 @@
 """Winners of published tables against the simulator (validation level 5).
 
-FILE has `[[block]]` and `[[cell]]` records (default: the data that ships with the program). Records with the same `fact` are one measurement
-and count once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of the greater one are a
-tie, and so are CPU efficiencies within the standard error of the clock ticks of one run. Otherwise the greater rate or CPU efficiency wins, and
+FILE has `[[block]]` and `[[cell]]` records (default: the data that ships with the program). Records with the same
+`fact` are one measurement
+and count once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of
+the greater one are a
+tie, and so are CPU efficiencies within the standard error of the clock ticks of one run. Otherwise the greater rate or
+CPU efficiency wins, and
 the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
 """
 
@@ -44,11 +47,11 @@ def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outc
     facts: dict[str, list[Mapping[str, Any]]] = {}
     for number, cell in enumerate(cells, start=1):
         facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
-    found = {fact: [_outcome(cell, by_id, source) for cell in printed] for fact, printed in facts.items()}
-    return [
-        (fact, all(known for known, _ in outcomes), next((why for _, why in outcomes if why is not None), None))
-        for fact, outcomes in found.items()
-    ]
+    found: list[Outcome] = []
+    for fact, printed in facts.items():
+        known, reasons = zip(*(_outcome(cell, by_id, source) for cell in printed), strict=True)
+        found.append((fact, all(known), next(filter(None, reasons), None)))
+    return found
 
 
 def _outcome(
@@ -76,15 +79,15 @@ def _outcome(
 
 def _sides(block: Mapping[str, Any]) -> tuple[Side, Side]:
     """What is compared, in the order of the pair."""
-    systems, pair, compare = block.get("system") or [], block.get("pair") or [], block.get("compare")
-    if compare == "scheduler" and len(systems) == 1 and len(pair) == 2:
-        chosen = ((systems[0], pair[0]), (systems[0], pair[1]))
-    elif compare == "implementation" and len(systems) == 2:
-        chosen = ((systems[0], block.get("scheduler_hardware")), (systems[1], block.get("scheduler_software")))
-    elif compare == "ncq" and len(systems) == 2:
-        chosen = ((systems[0], block.get("scheduler")), (systems[1], block.get("scheduler")))
-    else:
+    systems, compare = list(block.get("system") or []), block.get("compare")
+    names = {
+        "scheduler": list(block.get("pair") or []),
+        "implementation": [block.get("scheduler_hardware"), block.get("scheduler_software")],
+        "ncq": [block.get("scheduler")] * 2,
+    }.get(str(compare), [])
+    if len(names) != 2 or len(systems) != (1 if compare == "scheduler" else 2):
         raise ClaimError(f"the comparison `{compare}` of {len(systems)} systems is unknown")
+    chosen = ((systems[0], names[0]), (systems[-1], names[1]))
     for system, scheduler in chosen:
         if not isinstance(system, str) or scheduler not in SCHEDULERS:
             raise ClaimError(f"there is no scheduler `{scheduler}`")

@@ -16,7 +16,6 @@ from seekwise_papers.publication import RESERVED, Conclusion
 from seekwise_papers.winner_rule import RULE
 
 METRICS = {"rate": "rate", "access_time": "access time", "cpu_efficiency": "CPU efficiency"}
-WHOSE = {"simulated": "simulated here", "measured": "measured here", "virtual": "a real kernel on virtual drives, here"}
 NEAR = 0.25
 """A rate within this share of the printed one counts as near."""
 
@@ -26,8 +25,7 @@ def paragraph(printed: Printed) -> str:
     parts = []
     cells = [cell for table in printed.tables for cell in table.cells if cell.agrees is not None]
     if cells:
-        parts.append(f"{_of(cells)} published winners reproduced{_by_metric(cells)}.")
-        parts.append(_misses(cells))
+        parts += [f"{_of(cells)} published winners reproduced{_by_metric(cells)}.", _misses(cells)]
     values = [
         cell.value / cell.text
         for grid in printed.grids
@@ -43,9 +41,8 @@ def paragraph(printed: Printed) -> str:
             f"the median is {sorted(values)[len(values) // 2]:.2f} times the printed one."
         )
     withheld = sum(cell.text == RESERVED for table in printed.tables for cell in table.cells)
-    if withheld:
-        parts.append(f"{withheld} further published winners are not part of the data that ships with Seekwise.")
-    return " ".join(part for part in parts if part)
+    parts += [f"{withheld} further published winners are not part of the data that ships here."] if withheld else []
+    return " ".join(parts)
 
 
 def _of(cells: Sequence[Cell]) -> str:
@@ -60,13 +57,10 @@ def _by_metric(cells: Sequence[Cell]) -> str:
 
 def _misses(cells: Sequence[Cell]) -> str:
     missed = [cell for cell in cells if not cell.agrees]
+    ties = sum("=" in (cell.word, cell.text) for cell in missed)
     if not missed:
         return "Nothing differs."
-    ties = sum("=" in (cell.word, cell.text) for cell in missed)
-    if ties == len(missed):
-        return f"In all {ties} others one side shows a tie: none names the opposite winner."
-    opposite = len(missed) - ties
-    return f"In {ties} of the others one side shows a tie; {opposite} name{'s' if opposite == 1 else ''} the opposite winner."
+    return f"In {ties} of the others one side shows a tie; opposite winners: {len(missed) - ties}."
 
 
 def conclusions(choices: Sequence[SystemChoice], concluded: Sequence[Conclusion]) -> list[str]:
@@ -86,7 +80,7 @@ def conclusions(choices: Sequence[SystemChoice], concluded: Sequence[Conclusion]
     return [*said, f"Differs from the publication: {'; '.join(other)}"] if other else said
 
 
-def show(printed: Printed, sentences: Sequence[str], provenance: str, console: Console) -> None:
+def show(printed: Printed, sentences: Sequence[str], console: Console) -> None:
     """Sentences, then the tables."""
     print_lines([sentence for sentence in (paragraph(printed), *sentences) if sentence], console)
     for table in printed.tables:
@@ -96,8 +90,9 @@ def show(printed: Printed, sentences: Sequence[str], provenance: str, console: C
         console.print()
         show_grid(grid, console)
     if printed.tables:
-        legend = f"First rows: {WHOSE.get(provenance, provenance)}; `published`: what the publication prints; `–`: no answer here."
-        print_lines(["", f"{legend} `tie`: {RULE}."], console, style="dim")
+        print_lines(
+            ["", f"`published`: what the publication prints; `–`: no answer here; `tie`: {RULE}."], console, style="dim"
+        )
     if printed.style.mean != "plain":
         print_lines([f"Shown is the {MEANS[printed.style.mean]}."], console, style="dim")
 

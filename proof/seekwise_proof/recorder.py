@@ -1,8 +1,10 @@
-"""Runs a program from a warm cache and records the calls of its units: `python -m seekwise_proof.recorder PROGRAM FOLDER`.
+"""Runs a program from a warm cache and records the calls of its units:
+`python -m seekwise_proof.recorder PROGRAM FOLDER`.
 
     fork a process per worker ─ open, two units to warm up ─ trace on ─ units, marked ─ trace off ─▶ recorded_calls.py ─▶ shipped/PROGRAM.json.zst
 
-Warm, so that gaps between calls are computing: what a drive takes is the simulator's to say. The folder lies on ext4, and the kernel is
+Warm, so that gaps between calls are computing: what a drive takes is the simulator's to say. The folder lies on ext4,
+and the kernel is
 Linux 6.11 or later. What a program evicts is noted and stays.
 """
 
@@ -60,7 +62,7 @@ def dumps(recording: Recording) -> bytes:
         "program": recording.program,
         "parameters": dict(recording.parameters),
         "provenance": dict(recording.provenance),
-        "files": [[each.name, each.pages] for each in recording.files],
+        "files": [[file.name, file.pages] for file in recording.files],
         "processes": [_packed(calls) for calls in recording.processes],
     }
     return zstandard.ZstdCompressor(level=LEVEL).compress(json.dumps(table, separators=(",", ":")).encode())
@@ -93,13 +95,13 @@ def main(argv: list[str]) -> None:
     words = [given.program, *(f"{name}-{value}" for name, value in sorted(parameters.items()))]
     path = given.out / f"{'.'.join(words)}.json.zst"
     path.write_bytes(dumps(made))
-    calls = sum(len(each) for each in made.processes)
+    calls = sum(len(process) for process in made.processes)
     print(f"{path}: {path.stat().st_size} bytes, {made.units} units, {calls} calls on {len(made.files)} files")
 
 
 def record(name: str, parameters: dict[str, object], folder: Path) -> Recording:
     """Raises SeekwiseError when the program or the kernel's trace events cannot be had."""
-    program = programs.of(name, parameters)
+    program = programs.program_named(name, parameters)
     scratch = folder / f"recorded-{os.getpid()}"
     scratch.mkdir(mode=0o700)
     try:
@@ -110,23 +112,23 @@ def record(name: str, parameters: dict[str, object], folder: Path) -> Recording:
 
 def _recorded(program: Program, parameters: dict[str, object], scratch: Path) -> Recording:
     (scratch / "data").mkdir()
-    for each in program.data_sets:
-        data.laid_out(each, scratch / "data", data.DataBudget(ROOM_BYTES, time.monotonic() + LAYOUT_S))
+    for data_set in program.data_sets:
+        data.laid_out(data_set, scratch / "data", data.DataBudget(ROOM_BYTES, time.monotonic() + LAYOUT_S))
     os.sync()
     workers = WORKERS.get(program.name, 1)
     team = [_Worker(program, _place(scratch, number, workers)) for number in range(workers)]
     try:
-        for each in team:
-            each.expect("warm")
+        for worker in team:
+            worker.expect("warm")
         before = _inodes(scratch)
         sizes = {inode: path.stat().st_size for inode, path in before.items()}
-        with tracefs.programs([each.pid for each in team], recorded_calls.EVENTS, BUFFER_KIB) as instance:
+        with tracefs.programs([worker.pid for worker in team], recorded_calls.EVENTS, BUFFER_KIB) as instance:
             instance.start()
             marker = str(instance.path / "trace_marker")
-            for number, each in enumerate(team):
-                each.tell(marker)
+            for number, worker in enumerate(team):
+                worker.tell(marker)
                 if program.name not in TOGETHER or number == workers - 1:
-                    for one in team if program.name in TOGETHER else (each,):
+                    for one in team if program.name in TOGETHER else (worker,):
                         one.expect("done")
             instance.stop()
             if instance.dropped():
@@ -134,14 +136,14 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
             lines = (instance.path / "trace").read_text().splitlines()
         after = _inodes(scratch)
     finally:
-        for each in team:
-            each.end()
+        for worker in team:
+            worker.end()
     names = {inode: _name(path, scratch) for inode, path in (before | after).items()}
     number = scratch.stat().st_dev
-    reader = recorded_calls.Reader(names, sizes, [each.pid for each in team], (os.major(number), os.minor(number)))
+    reader = recorded_calls.Reader(names, sizes, [worker.pid for worker in team], (os.major(number), os.minor(number)))
     reader.read(lines)
     retry_ns = round(1e9 * getattr(sys.modules[type(program).__module__], "RETRY_S", 0.0))
-    files, calls = _used(reader.files(), [_kept(each) for each in reader.calls()], retry_ns)
+    files, calls = _used(reader.files(), [_kept(calls_of) for calls_of in reader.calls()], retry_ns)
     said = {
         "recorded": time.strftime("%Y-%m-%d", time.gmtime()),
         "how": "python -m seekwise_proof.recorder: trace events of a warm run",
@@ -156,7 +158,7 @@ def _used(
     files: tuple[RecordedFile, ...], calls: list[tuple[CallRow, ...]], retry_ns: int
 ) -> tuple[tuple[RecordedFile, ...], tuple[tuple[CallRow, ...], ...]]:
     """Without the files that no call is for. `retry_ns`: after about so long a program asks for a lock again."""
-    used = sorted({row[1] for each in calls for row in each if row[0] in ON_FILES})
+    used = sorted({row[1] for calls_of in calls for row in calls_of if row[0] in ON_FILES})
     place = {number: new for new, number in enumerate(used)}
 
     def kept(row: CallRow) -> CallRow:
@@ -164,7 +166,7 @@ def _used(
             return (row[0], place[row[1]], *row[2:])
         return (*row[:3], retry_ns, row[4]) if row[0] == LOCK else row
 
-    return tuple(files[number] for number in used), tuple(tuple(kept(row) for row in each) for each in calls)
+    return tuple(files[number] for number in used), tuple(tuple(kept(row) for row in calls_of) for calls_of in calls)
 
 
 def _place(scratch: Path, number: int, workers: int) -> Place:
@@ -221,7 +223,7 @@ class _Worker:
 
 
 def _work(program: Program, place: Place, say: Callable[[str], object], told: Callable[[], str]) -> None:
-    real, cold.evict = cold.evict, lambda _: 0.0
+    real, cold.evict = cold.evict, lambda paths: 0.0
     # Ours, not the program's: on the simulator its own flusher writes, and every setting begins with a fresh drive.
     write_behind.behind, write_behind.settle = nullcontext, lambda path: None  # type: ignore[assignment]
     program.open(place)

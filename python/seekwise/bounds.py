@@ -1,6 +1,7 @@
 """How much a file that somebody else wrote may be, in one place; checked before it is parsed, and named in the error.
 
-The figures are several times what any file of ours needs, and small enough that the worst input of that size takes seconds and less than 1 GB.
+The figures are several times what any file of ours needs, and small enough that the worst input of that size takes
+seconds and less than 1 GB.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ LOGS_BYTES = 4 * LOG_BYTES
 XML_BYTES = 8 * MIB
 """An element of four bytes takes a hundred of memory."""
 JSON_VALUES = 1_500_000
-"""Commas and opening brackets of a JSON text; each is up to 200 bytes of memory. A fio job prints 500 of them, with json+ 3,000."""
+"""Commas and opening brackets of a JSON text; each is up to 200 bytes of memory. A fio job prints 500 of them, with
+json+ 3,000."""
 TOML_BYTES = MIB
 """The largest file of ours has 60 kB."""
 TOML_DEPTH = 32
@@ -61,7 +63,8 @@ def toml(text: str) -> dict[str, Any]:
 
 
 def _depth(text: str) -> int:
-    """How deep the tables and lists of a TOML text lie within each other, without the table that a header opened; one pass."""
+    """How deep the tables and lists of a TOML text lie within each other, without the table that a header opened; one
+    pass."""
     deepest = brackets = dots = 0
     for found in _PIECE.finditer(text):
         piece = found[0]

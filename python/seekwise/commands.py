@@ -1,4 +1,5 @@
-"""What commands of other distributions are made of: options as ours have them, progress, documents, a study carried out."""
+"""What commands of other distributions are made of: options as ours have them, progress, documents, a study carried
+out."""
 
 from seekwise.cli._job import carried_out, planned
 from seekwise.cli._options import Share, as_json, budget, common, seed

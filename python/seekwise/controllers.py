@@ -9,7 +9,7 @@ from typing import Any
 from seekwise import _core
 
 
-def known(word: str) -> dict[str, Any] | None:
+def model_of(word: str) -> dict[str, Any] | None:
     """A controller model by any of its names."""
     try:
         model: dict[str, Any] = json.loads(_core.controller_model(word))
@@ -20,6 +20,6 @@ def known(word: str) -> dict[str, Any] | None:
 
 def environment(word: str, choices: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """For a record: what is known of the card - bus, driver, memory, firmware, mode - and how it was set."""
-    model = known(word)
+    model = model_of(word)
     facts = {} if model is None else {name: fact["value"] for name, fact in model["facts"].items()}
     return {"controller": {"model": word, **facts, **{name: str(value) for name, value in choices.items()}}}

@@ -1,6 +1,7 @@
 """What `--json` prints: dataclasses as they stand. `seekwise schema` describes them by the same definitions.
 
-A document has `SCHEMA`, its name. `SHOWN` names properties of a class that are printed with its fields, `HIDDEN` fields that are not. A key that Python keeps to itself (`for`) is a field with `_` at its end.
+A document has `SCHEMA`, its name. `SHOWN` names properties of a class that are printed with its fields, `HIDDEN` fields
+that are not. A key that Python keeps to itself (`for`) is a field with `_` at its end.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ FAMILIES = {
         "NVMe SSD",
     ),
 }  # fmt: skip
-"""What the makers' product lines are. Names that are in both kinds (WD Blue, WD Red) mean the disk, unless `ssd` or `nvme` is said."""
+"""What the makers' product lines are. Names that are in both kinds (WD Blue, WD Red) mean the disk, unless `ssd` or
+`nvme` is said."""
 TYPICAL = {"NVMe SSD": "samsung_990_pro_2tb", "SATA SSD": "crucial_mx500_1tb", "hard disk": "generic_1tb_sata"}
 """What stands for a class of which nothing else is known."""
 MISSPELT = 0.85
@@ -88,7 +89,8 @@ class DriveQuery:
 
 
 def find(name: str) -> str:
-    """The id of the model that `name` means (an edition of it included). UsageError with the nearest where there is none."""
+    """The id of the model that `name` means (an edition of it included). UsageError with the nearest where there is
+    none."""
     plain = name.strip().removeprefix(PREFIX)
     try:
         identifier = str(json.loads(_core.drive_model(plain))["id"])
@@ -98,16 +100,16 @@ def find(name: str) -> str:
     else:
         return plain if "/" in plain else identifier
     asked = read(plain)
-    matching = [model for model in known() if _is(asked, model)]
+    matching = [model for model in shipped_models() if _is(asked, model)]
     # `Samsung 980` is not the 980 PRO: the one with the fewest words that were not said.
     fewest = min((len(model.plain - asked.words) for model in matching), default=0)
     matching = [model for model in matching if len(model.plain - asked.words) == fewest]
     if len(matching) == 1 or (matching and _is_plainly_nearer(asked, matching)):
-        return min(matching, key=lambda each: _apart(asked, each)).name
+        return min(matching, key=lambda each: _distance(asked, each)).name
     if matching:
         shown = ", ".join(model.name for model in matching[:SHOWN_MOST])
         raise UsageError(f"`{plain}` means several drive models: {shown}", "name one of them")
-    spelt = suggestion.nearest(plain, [model.name for model in known()], MISSPELT)
+    spelt = suggestion.nearest(plain, [model.name for model in shipped_models()], MISSPELT)
     if spelt is not None:
         raise UsageError(f"no drive model is called `{plain}`", f"did you mean `{spelt}`?")
     nearest, why = _nearest(asked)
@@ -135,7 +137,7 @@ def read(text: str) -> DriveQuery:
 
 
 @functools.cache
-def known() -> tuple[Known, ...]:
+def shipped_models() -> tuple[Known, ...]:
     """Every drive model that ships, without the disks of the recordings and the null device."""
     found = []
     for name in _core.drive_models():
@@ -164,10 +166,10 @@ def _is(asked: DriveQuery, model: Known) -> bool:
     own = {word for word in asked.words if word not in ROLES}
     if not own or not asked.makers <= model.makers or not own <= model.words:
         return False
-    return asked.capacity_bytes is None or _apart(asked, model) <= math.log1p(SAME_CAPACITY)
+    return asked.capacity_bytes is None or _distance(asked, model) <= math.log1p(SAME_CAPACITY)
 
 
-def _apart(asked: DriveQuery, model: Known) -> float:
+def _distance(asked: DriveQuery, model: Known) -> float:
     if not asked.capacity_bytes:
         return 0.0
     return min(abs(math.log(size / asked.capacity_bytes)) for size in (model.capacity_bytes, model.sold_bytes))
@@ -175,7 +177,7 @@ def _apart(asked: DriveQuery, model: Known) -> float:
 
 def _is_plainly_nearer(asked: DriveQuery, matching: list[Known]) -> bool:
     """One of them has the capacity that was said, and the others do not quite."""
-    first, second = sorted(_apart(asked, model) for model in matching)[:2]
+    first, second = sorted(_distance(asked, model) for model in matching)[:2]
     return asked.capacity_bytes is not None and first < 0.03 < second
 
 
@@ -192,11 +194,11 @@ def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
             kind is not None and each.kind == kind,
             bool(asked.makers & each.makers),
             len((asked.words & each.words) - set(ROLES)),
-            -_apart(asked, each),
+            -_distance(asked, each),
             each.name in TYPICAL.values(),
         )
 
-    candidates = [model for model in known() if model.kind in TYPICAL]
+    candidates = [model for model in shipped_models() if model.kind in TYPICAL]
     best = max(candidates, key=score)
     if not any(score(best)[:3]) and asked.capacity_bytes is None:
         return None, ""
@@ -205,6 +207,6 @@ def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
         [f"of the same maker ({', '.join(sorted(best.makers & asked.makers))})"] if best.makers & asked.makers else []
     )
     size = f"its capacity is {best.size_text}"
-    if asked.capacity_bytes and _apart(asked, best) <= math.log1p(SAME_CAPACITY):
+    if asked.capacity_bytes and _distance(asked, best) <= math.log1p(SAME_CAPACITY):
         size = f"its capacity is as asked ({best.size_text})"
     return best, f"{' '.join(same)}; {size}"

@@ -1,4 +1,5 @@
-"""What the environment decides, and what exit statuses mean: one table each, from which `--help` pages and manuals are made."""
+"""What the environment decides, and what exit statuses mean: one table each, from which `--help` pages and manuals are
+made."""
 
 from __future__ import annotations
 
@@ -10,7 +11,6 @@ VARIABLES = {
     "SEEKWISE_DB": "Results database to use where --db is not given; default: $XDG_DATA_HOME/seekwise/records.db.",
     "XDG_DATA_HOME": "Base of the results database; default: ~/.local/share.",
     "XDG_STATE_HOME": "Base of the state folder of users other than root; default: ~/.local/state.",
-    "XDG_CONFIG_HOME": "Base of the settings of `seekwise config`; default: ~/.config.",
     "SEEKWISE_LAB": "Folder of the kernels and guests of `seekwise lab`; default: $XDG_CACHE_HOME/seekwise/lab.",
     "SEEKWISE_DEBIAN": "Mirror of Debian that `seekwise lab` fetches kernels and programs from.",
     "XDG_CACHE_HOME": "Base of what `seekwise lab` keeps; default: ~/.cache.",

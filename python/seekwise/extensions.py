@@ -28,7 +28,8 @@ def entries(group: str) -> dict[str, EntryPoint]:
 
 
 def present(group: str) -> dict[str, EntryPoint]:
-    """Those of `entries` whose module is there: an older version may have declared one that the installed files lack."""
+    """Those of `entries` whose module is there: an older version may have declared one that the installed files
+    lack."""
     return {name: entry for name, entry in entries(group).items() if _has_module(entry)}
 
 
@@ -40,7 +41,8 @@ def _has_module(entry: EntryPoint) -> bool:
 
 
 def load(entry: EntryPoint) -> Any:
-    """What the entry point names. MissingError where the installed distribution cannot be imported, whatever it raises at that."""
+    """What the entry point names. MissingError where the installed distribution cannot be imported, whatever it raises
+    at that."""
     try:
         return entry.load()
     except Exception as error:

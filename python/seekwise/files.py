@@ -1,11 +1,15 @@
 """Files and folders by descriptor, so that no other one can be put in their place between two steps.
 
-Everything that a command creates is created here: `write_product`, `new_product` and `fresh` for what a user asked for, `write_whole` and
-`append` for what must survive a power cut, `make_folders` and `make_private` for folders. `tools/created_files.py` finds
+Everything that a command creates is created here: `write_product`, `new_product` and `fresh` for what a user asked for,
+`write_whole` and
+`append` for what must survive a power cut, `make_folders` and `make_private` for folders. `tools/created_files.py`
+finds
 whatever creates a file in another way.
 
-Root may be told to write where another user can. From the first part of a path that is not root's, a child opens, makes and renames with the
-rights of that part's owner, and hands the descriptor over: where the owner may not write, nothing is written, whatever links are there.
+Root may be told to write where another user can. From the first part of a path that is not root's, a child opens, makes
+and renames with the
+rights of that part's owner, and hands the descriptor over: where the owner may not write, nothing is written, whatever
+links are there.
 """
 
 from __future__ import annotations
@@ -38,9 +42,11 @@ _FIND = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def _decider(path: Path, *trusted: int) -> tuple[int, Path, Path]:
-    """(user, part, path): which other user decides where a path leads, from which part on; user 0, and all of it, where none does.
+    """(user, part, path): which other user decides where a path leads, from which part on; user 0, and all of it, where
+    none does.
 
-    Links above that part are resolved; only root can change what lies above it, so looking at names is no race. Trusted are root and
+    Links above that part are resolved; only root can change what lies above it, so looking at names is no race. Trusted
+    are root and
     the owner of `/`, another one in a user namespace that maps a single user.
     """
     for part in reversed((path, *path.parents)):
@@ -60,14 +66,17 @@ def _decider(path: Path, *trusted: int) -> tuple[int, Path, Path]:
 
 
 def others_may_change(path: Path, *but: int) -> bool:
-    """Whether anybody but root, ourselves and `but` owns a file or folder, or can put another in its place. OSError if it is missing."""
+    """Whether anybody but root, ourselves and `but` owns a file or folder, or can put another in its place. OSError if
+    it is missing."""
     return _decider(path.absolute(), os.geteuid(), *but)[0] != 0
 
 
 def _within(path: Path, call: Callable[[int], Any]) -> Any:
-    """Calls with a descriptor of the folder of `path` and returns the result, a descriptor or None. OSErrors name `path`.
+    """Calls with a descriptor of the folder of `path` and returns the result, a descriptor or None. OSErrors name
+    `path`.
 
-    Root does so with the rights of the user who decides where the folder is; where many users do, without following links.
+    Root does so with the rights of the user who decides where the folder is; where many users do, without following
+    links.
     """
     user, part, folder = _decider(path.parent.absolute()) if os.geteuid() == 0 else (0, path.parent, path.parent)
     # A link is followed from where it is, a folder used though it may stand where only root comes.
@@ -197,7 +206,8 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 
 def write_whole(path: Path, data: bytes, mode: int = 0o600, *, owner: tuple[int, int] | None = None,
                 xattrs: Mapping[str, bytes] | None = None, locked: bool = False) -> int | None:  # fmt: skip
-    """The file has all of `data` after a power cut, or is as before. `locked`: returns a descriptor that holds a `flock` on it.
+    """The file has all of `data` after a power cut, or is as before. `locked`: returns a descriptor that holds a
+    `flock` on it.
 
     The lock is taken before the file has its name, so nobody ever sees it without.
     """
@@ -229,7 +239,8 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600, *, owner: tuple[int,
 
 
 def append(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Adds to a file, made if it is not there, and returns when the disk has it. A link under that name is not followed."""
+    """Adds to a file, made if it is not there, and returns when the disk has it. A link under that name is not
+    followed."""
     make_folders(path.parent)
     descriptor = _open(path, path.name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode)
     try:
@@ -242,7 +253,8 @@ def append(path: Path, data: bytes, mode: int = 0o644) -> None:
 def write_product(path: Path, data: bytes | str) -> Path:
     """Writes a report, a figure, a model … that a user asked for: whole or not at all, and never elsewhere.
 
-    A link that waits under the name is replaced, not followed. What is neither file nor link (`/dev/stdout`, a pipe) is written to as
+    A link that waits under the name is replaced, not followed. What is neither file nor link (`/dev/stdout`, a pipe) is
+    written to as
     it is.
     """
     content = data.encode("utf-8", errors="backslashreplace") if isinstance(data, str) else data
@@ -366,7 +378,8 @@ TEXT_BYTES_MAX = 16 << 20
 
 
 def read_text(path: Path, most_bytes: int = TEXT_BYTES_MAX, encoding: str = "utf-8-sig", errors: str = "strict") -> str:
-    """Text of a file that a user names, without a byte order mark; OSError, with words, for a pipe, a device, a folder and what is larger."""
+    """Text of a file that a user names, without a byte order mark; OSError, with words, for a pipe, a device, a folder
+    and what is larger."""
     try:
         return read_regular(path, most_bytes).decode(encoding, errors)
     except UnicodeDecodeError:

@@ -7,7 +7,8 @@
     print(found.answer)
     seekwise.plot(found)[0]                             # an SVG that notebooks show
 
-The functions do what `seekwise run` and `seekwise results` do, with the same records and verdicts for the same study and seed.
+The functions do what `seekwise run` and `seekwise results` do, with the same records and verdicts for the same study
+and seed.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ class Simulation:
     records: tuple[Record, ...]
 
     def rows(self) -> list[dict[str, object]]:
-        """A row per operation of each trial, as `pandas.DataFrame` takes them: every factor, `setting`, `repetition`, `operation`, `rate_mb_s`
-        (10⁶ bytes/s), `iops`, `latency_mean_us`, `latency_p99_us` (None where too few requests tell) and `cpu_mb_per_s` (MB moved per second of
+        """A row per operation of each trial, as `pandas.DataFrame` takes them: every factor, `setting`, `repetition`,
+        `operation`, `rate_mb_s`
+        (10⁶ bytes/s), `iops`, `latency_mean_us`, `latency_p99_us` (None where too few requests tell) and `cpu_mb_per_s`
+        (MB moved per second of
         system CPU, or None)."""
         found: list[dict[str, object]] = []
         for record in self.records:
@@ -117,8 +120,10 @@ def simulate(
 ) -> Simulation:
     """Carries out a study on the simulated backend, as `seekwise run STUDY --backend simulated`.
 
-    `study`: path of a TOML file, name of a study that ships with the program, or TOML text (with a line break). `seed`: of order and trials, the
-    study's own by default. `drive`: a drive model instead of the study's. `workers`, `on`: as `--workers` and `--on`. `db`: results database to
+    `study`: path of a TOML file, name of a study that ships with the program, or TOML text (with a line break). `seed`:
+    of order and trials, the
+    study's own by default. `drive`: a drive model instead of the study's. `workers`, `on`: as `--workers` and `--on`.
+    `db`: results database to
     keep the run in; by default it is kept nowhere.
 
     Raises UsageError for a study that cannot be simulated, and what `seekwise run` ends with otherwise.
@@ -149,7 +154,8 @@ def simulate(
 
 
 def load(run: str = "last", *, db: str | Path | None = None) -> Simulation:
-    """A run of a results database by its id, its name or `last`: measured ones, too. Raises UsageError for one that is not there."""
+    """A run of a results database by its id, its name or `last`: measured ones, too. Raises UsageError for one that is
+    not there."""
     from seekwise.store.database import Store
 
     with Store.open(None if db is None else Path(db), create=False) as store:

@@ -55,7 +55,8 @@ def change(ratio: float) -> str:
 
 
 def by(factor: float, word: str, *, of_rate: bool) -> str:
-    """`12 % slower`, `3.1 times longer`: the larger over the smaller value. `of_rate`: a loss, as a share of the larger one."""
+    """`12 % slower`, `3.1 times longer`: the larger over the smaller value. `of_rate`: a loss, as a share of the larger
+    one."""
     if factor >= TIMES_FROM:
         return f"{factor_text(factor)} times {word}"
     return f"{percent(1 - 1 / factor if of_rate else factor - 1)} {word}"
@@ -77,7 +78,8 @@ def one_line(value: object) -> str:
 
 
 def plain_settings(text: object) -> str:
-    """Labels inside a sentence as words: `raid_level=raid5 scheduler=bfq` as `RAID 5 bfq`, `chunk_kib=64` as `chunk 64 KiB`."""
+    """Labels inside a sentence as words: `raid_level=raid5 scheduler=bfq` as `RAID 5 bfq`, `chunk_kib=64` as
+    `chunk 64 KiB`."""
     said = re.sub(r"\braid_level=raid(\d+)", r"RAID \1", str(text))
     said = re.sub(r"\bscheduler=", "", said)
     said = re.sub(r"\bchunk_kib=(\d+)", r"chunk \1 KiB", said)

@@ -1,4 +1,5 @@
-"""The schedulers that the program knows: rows of the compiled registry (`crates/sched/src/lib.rs`), what each file says of its own."""
+"""The schedulers that the program knows: rows of the compiled registry (`crates/sched/src/lib.rs`), what each file says
+of its own."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Scheduler:
 
 
 @functools.cache
-def known() -> dict[str, Scheduler]:
+def registry() -> dict[str, Scheduler]:
     """Every scheduler by its name, in the order of the registry."""
     return {row["name"]: _scheduler(row) for row in json.loads(_core.schedulers(ANY_KERNEL))["schedulers"]}
 
@@ -60,5 +61,5 @@ def _scheduler(row: dict[str, Any]) -> Scheduler:
 
 def testbed_modules(name: str) -> list[str]:
     """Modules that a guest of the testbed has to load for a scheduler, as the kernel spells loaded modules."""
-    found = known().get(name)
+    found = registry().get(name)
     return [found.module.replace("-", "_")] if found is not None and found.module and found.loaded_by_testbed else []

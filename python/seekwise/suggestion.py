@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterable
 
 CUTOFF = 0.65
-"""Share of letters in common (difflib's ratio) from which a name is suggested: `shedulers` is `schedulers`, `speed` is nothing."""
+"""Share of letters in common (difflib's ratio) from which a name is suggested: `shedulers` is `schedulers`, `speed` is
+nothing."""
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = CUTOFF) -> str | None:

@@ -1,7 +1,9 @@
-"""Temporary folders that no other user can reach into, and their removal after whatever ended the process that made them.
+"""Temporary folders that no other user can reach into, and their removal after whatever ended the process that made
+them.
 
 Libraries and programs put files under predictable names into the temporary folder, so they get a
-folder of their own: mode 0700, locked for as long as its process lives, below folders that only root or this user can change.
+folder of their own: mode 0700, locked for as long as its process lives, below folders that only root or this user can
+change.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def private(kind: str, below: Path | None = None) -> Iterator[Path]:
     parent = below or _place()
     if not is_safe(parent):
         parent = _place()
-    folder, lock = _made(parent, kind)
+    folder, lock = _new_folder(parent, kind)
     try:
         yield folder
     finally:
@@ -58,7 +60,7 @@ def private(kind: str, below: Path | None = None) -> Iterator[Path]:
         os.close(lock)
 
 
-def _made(parent: Path, kind: str) -> tuple[Path, int]:
+def _new_folder(parent: Path, kind: str) -> tuple[Path, int]:
     """A new folder and the descriptor that locks it."""
     import tempfile  # takes a tenth of the start of a command
 
@@ -73,7 +75,8 @@ def _made(parent: Path, kind: str) -> tuple[Path, int]:
 
 
 def remove_left_behind() -> None:
-    """Removes the folders of processes that were killed. Those of the living are locked; those of other users are not ours."""
+    """Removes the folders of processes that were killed. Those of the living are locked; those of other users are not
+    ours."""
     for parent in {_place(), *PLACES, SHARED_MEMORY}:
         try:
             names = os.listdir(parent)

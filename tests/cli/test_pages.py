@@ -64,6 +64,22 @@ def test_report_of_a_live_run_as_json_and_pictures(db):
     assert {Path(each).suffix for each in document["pictures"]} == {".svg"}
 
 
+def test_two_live_runs_are_compared_differences_first(db):
+    live_run(db)
+    live_run(db, "after", slower=1.25, seed=9)
+    path = Path(call(db, "report", "before", "after").strip())
+    text = path.read_text()
+    assert (
+        text.index("after against before: not confirmed; one pair")
+        < text.index("What differs")
+        < text.index("What does not differ")
+    )
+    assert "The runs were not interleaved" in text
+    assert [
+        name.rpartition("-")[2] for name in json.loads(call(db, "report", "before", "after", "--json"))["runs"]
+    ] == ["before", "after"]
+
+
 def test_a_difference_is_believed_when_a_second_pair_of_runs_shows_it(db):
     live_run(db)
     live_run(db, "after", slower=1.25, seed=9)
@@ -80,9 +96,11 @@ def test_a_difference_is_believed_when_a_second_pair_of_runs_shows_it(db):
         call(db, "compare", "before", "after", "--fail-if", "regression")
 
 
-def test_two_runs_of_a_study_have_one_page(db):
+def test_two_runs_of_a_study_are_compared_and_merged_on_request(db):
     first, second = study_run(db), study_run(db, "--seed", "5")
-    merged = Path(call(db, "report", first, second).strip()).read_text()
+    compared = Path(call(db, "report", first, second).strip()).read_text()
+    assert "comparison of two runs" in compared and "are the same within the threshold" in compared
+    merged = Path(call(db, "report", first, second, "--merge").strip()).read_text()
     assert "Merged from 2 runs" in merged
 
 
@@ -90,7 +108,8 @@ def test_two_runs_of_a_study_have_one_page(db):
     ("words", "error", "said"),
     [
         (["before", "before"], UsageError, "named twice"),
-        (["before", "after"], UsageError, "cannot be merged"),
+        (["before", "after", "--merge"], UsageError, "cannot be merged"),
+        (["before", "after", "--pictures", "x"], UsageError, "no pictures"),
         (["nosuch"], SeekwiseError, "unknown"),
         (["before", "--output", "/proc/nothing"], SeekwiseError, "cannot create folder"),
     ],
@@ -106,4 +125,4 @@ def test_a_live_run_and_a_study_do_not_compare(db):
     live_run(db)
     study = study_run(db)
     with pytest.raises(RefusedError, match="only one of them was switched live"):
-        call(db, "compare", "before", study)
+        call(db, "report", "before", study)

@@ -44,6 +44,8 @@ def lines(capsys, monkeypatch, *words) -> list[str]:
 
 
 def test_the_newest_dozen_and_what_was_not_restored_each_on_one_line(ids, capsys, monkeypatch):
+    monkeypatch.setattr(program, "something_left", lambda: True)
+    monkeypatch.setattr("seekwise.control.recovery.at_start", lambda say: None)
     said = lines(capsys, monkeypatch)
     rows = [line for line in said if line.startswith("2026")]
     assert [row.split()[0] for row in rows] == [ids[3], *reversed(ids[-results.NEWEST :])]
@@ -52,6 +54,11 @@ def test_the_newest_dozen_and_what_was_not_restored_each_on_one_line(ids, capsys
     assert rows[1].endswith("fault (IndexError)")
     assert "--all for 8 more" in said
     assert any(row.startswith(ids[9]) and "failed: `dd" in row and row.endswith("…") for row in rows)
+
+
+def test_what_was_restored_since_is_a_run_like_others(ids, capsys, monkeypatch):
+    rows = [line for line in lines(capsys, monkeypatch) if line.startswith("2026")]
+    assert [row.split()[0] for row in rows] == list(reversed(ids[-results.NEWEST :]))
 
 
 def test_all_shows_every_run_and_the_journal_says_whether_something_is_left(ids, capsys, monkeypatch, tmp_path):

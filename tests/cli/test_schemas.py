@@ -41,7 +41,6 @@ def printed(tmp_path, monkeypatch):
     """Runs a command and returns the document that it prints."""
     monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
 
     def call(*words: str) -> dict:
@@ -82,7 +81,6 @@ def test_a_schema_is_found_by_a_short_name_and_a_wrong_one_gets_a_suggestion():
         ("devices", "--root", str(MACHINE)),
         ("status", "--root", str(MACHINE)),
         ("doctor", "--root", str(MACHINE)),
-        ("config",),
         ("results",),
         ("revert", "--dry-run"),
         ("run", "queue-depth", "--dry-run", "--backend", "simulated", "--target", "exos_x18"),

@@ -40,8 +40,7 @@ def stale(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("name", [GONE, BROKEN])
-@pytest.mark.parametrize("words", [["NAME"], ["NAME", "--help"], ["help", "NAME"]])
+@pytest.mark.parametrize(("name", "words"), [(GONE, ["NAME"]), (BROKEN, ["NAME", "--help"]), (GONE, ["help", "NAME"])])
 def test_typing_a_stale_command_is_one_sentence_and_a_hint(stale, name, words):
     done = stale(*(name if word == "NAME" else word for word in words))
     error, hint = done.stderr.strip().split("\n\n")
@@ -54,10 +53,9 @@ def test_it_is_left_out_of_lists_suggestions_and_explanations(stale):
     whole = stale("help", "--all")
     assert whole.returncode == 0 and GONE not in whole.stdout and BROKEN not in whole.stdout
     assert stale("--help").returncode == 0
-    for typo in ("ncqxx", "tuneupp"):
-        for words in ([typo], ["explain", typo], ["help", typo]):
-            done = stale(*words)
-            assert done.returncode == 2, words
-            assert f"`{GONE}`" not in done.stderr and f"`{BROKEN}`" not in done.stderr, words
+    for words in (["ncqxx"], ["explain", "tuneupp"], ["help", "ncqxx"]):
+        done = stale(*words)
+        assert done.returncode == 2, words
+        assert f"`{GONE}`" not in done.stderr and f"`{BROKEN}`" not in done.stderr, words
     assert stale("explain", "ncqq").stderr.endswith("did you mean `ncq`?\n")
     assert stale("explain", "tune").returncode == 0

@@ -16,6 +16,25 @@ import pytest
 from .conftest import STUDY, needs_fio, needs_root, settings_of
 from .test_bad_input import nothing_left, wait_for
 
+SIMULATED = """
+name = "small"
+backend = "simulated"
+[[system]]
+name = "disk"
+drive = "wd2500ys"
+kernel = "2.6.24"
+[settings]
+scheduler = ["noop", "deadline", "cfq"]
+[[workload]]
+operations = ["seq_write", "rand_read"]
+threads = [1, 8]
+block_bytes = "4k"
+size = "100m"
+runtime = "1s"
+[design]
+blocks = 2
+"""
+
 
 @needs_root
 @needs_fio
@@ -273,13 +292,14 @@ def test_demo_needs_neither_root_nor_fio(seekwise, tmp_path):
     assert report.parent == seekwise.folder
     assert "simulated" in report.read_text()
     assert "sequential write" in done.stdout.lower()
-    again = json.loads(seekwise("run", "demo", "--json").stdout)
-    assert again["provenance"] == "simulated"
+    assert json.loads(seekwise("results", "last", "--json").stdout)["provenance"] == "simulated"
 
 
 def test_the_same_seed_gives_the_same_simulated_records(seekwise):
+    (seekwise.folder / "small.toml").write_text(SIMULATED)
+
     def facts() -> list:
-        document = json.loads(seekwise("run", "demo", "--json", "--seed", "7").stdout)
+        document = json.loads(seekwise("run", "small.toml", "--json", "--seed", "7").stdout)
         return [(r["trial"], r["setting"], r["seed"], r["phases"]) for r in document["records"]]
 
     assert facts() == facts()
@@ -298,12 +318,13 @@ def test_plan_shows_order_time_bytes_and_what_is_touched(seekwise):
 
 
 def test_results_and_export_read_what_a_run_wrote(seekwise):
-    seekwise("run", "demo")
+    (seekwise.folder / "small.toml").write_text(SIMULATED)
+    seekwise("run", "small.toml")
     listed = json.loads(seekwise("results", "--json").stdout)
     (run,) = listed["runs"]
     assert run["outcome"] == "complete"
     rows = list(csv.DictReader(io.StringIO(seekwise("export", "last", "--format", "csv").stdout)))
-    assert len(rows) == run["records"] * 4
+    assert len(rows) == run["records"] * 2
     document = json.loads(seekwise("export", run["run_id"]).stdout)
     assert document["schema"] == "seekwise.export/1"
     study = seekwise("export", "last", "--format", "study").stdout

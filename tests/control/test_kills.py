@@ -120,7 +120,7 @@ def test_a_recording_that_is_told_to_end_keeps_what_it_has(loop, tmp_path, numbe
     said = killed(process, number)
     assert process.returncode == 0, said
     _, chunks = open_trace(path)
-    assert summary.of(chunks).requests > 0
+    assert summary.summary_of(chunks).requests > 0
     assert not left()
 
 

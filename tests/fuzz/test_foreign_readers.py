@@ -124,7 +124,7 @@ def test_traces(name, count, tmp_path):
     def read(data: bytes) -> None:
         path.write_bytes(data)
         notes, chunks = open_trace(path)
-        found = summary.of(chunks)
+        found = summary.summary_of(chunks)
         json.dumps(vars(found.figures(notes)), allow_nan=False)
         again, chunks = open_trace(path)
         depend.understand(chunks, again)
@@ -170,7 +170,7 @@ def test_workloads(count, tmp_path):
 def test_histories(count, tmp_path):
     stack = read_stack(TESTS / "machines/sata-ncq.tar.gz")
     device = next(iter(stack.devices))
-    history.remember(history.made({device: {"queue/scheduler": "bfq"}}, {}, stack, reason="r"), tmp_path)
+    history.remember(history.application_of({device: {"queue/scheduler": "bfq"}}, {}, stack, reason="r"), tmp_path)
     path = history.path(tmp_path)
 
     def read(data: bytes) -> None:

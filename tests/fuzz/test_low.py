@@ -43,7 +43,7 @@ def test_a_line_of_a_trace_takes_no_seconds(text, tmp_path):
     began = time.process_time()
     try:
         _, chunks = open_trace(path)
-        summary.of(chunks)
+        summary.summary_of(chunks)
     except SeekwiseError as error:
         assert error.message
     assert time.process_time() - began < 2

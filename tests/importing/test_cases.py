@@ -1,5 +1,6 @@
 """Files as people have them: each right value, worked out by hand from the raw file."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,8 @@ def test_the_sum_of_clients_is_not_counted_twice():
 
 
 def test_unified_reporting_is_one_side_with_its_percentiles():
-    _, phase = one("09-unified-reporting/mixed.json")
+    record, phase = one("09-unified-reporting/mixed.json")
+    assert record.factors["threads"] == 1
     assert (phase.operation, phase.iops, phase.latency_mean_ns) == ("mixed", 600, 0.9e6)
     assert mb_s(phase) == pytest.approx(2.4576)
     assert phase.reported_percentiles_ns["99"] == 4_000_000
@@ -134,7 +136,7 @@ def test_a_row_of_a_windowed_log_stands_for_its_window():
 
 def test_appended_texts_of_blkparse_are_two_recordings_behind_each_other():
     notes, chunks = open_trace(CASES / "24-blkparse-appended/all.txt")
-    found = summary.of(chunks)
+    found = summary.summary_of(chunks)
     assert (found.requests, found.cut) == (8, 0)
     assert "The file holds 2 recordings, shown one behind the other" in notes.sentences
     assert found.seconds == pytest.approx(0.011 + 0.110)
@@ -145,7 +147,7 @@ def test_appended_texts_of_blkparse_are_two_recordings_behind_each_other():
 )
 def test_averages_are_no_trace(name, words):
     with pytest.raises(TraceError, match=words) as caught:
-        summary.of(open_trace(CASES / "25-trace-of-averages" / name)[1])
+        summary.summary_of(open_trace(CASES / "25-trace-of-averages" / name)[1])
     assert "seekwise import" in str(caught.value.hint)
 
 
@@ -169,4 +171,24 @@ def test_where_no_load_is_shared_the_headline_says_so(tmp_path, names, headline)
         for record in records:
             store.add(record)
         store.end_run(run.run_id, "complete")
-        assert of_run.of(store, store.run(run.run_id)).headline() == headline
+        assert of_run.of_runs(store, store.run(run.run_id)).headline() == headline
+
+
+def test_depths_of_several_loads_are_compared_where_a_load_has_several(tmp_path):
+    # As bench-fio writes them: MODE-DEPTH-JOBS.json; one mode was measured at one depth alone.
+    document = json.loads((CASES / "27-nothing-in-common/depth1.json").read_text())
+    (job,) = document["jobs"]
+    for mode, depth in (("randread", 1), ("randread", 8), ("randwrite", 1), ("randwrite", 8), ("randwrite", 32)):
+        job["job options"] |= {"rw": mode, "iodepth": str(depth)}
+        if mode == "randwrite" and job["read"]["total_ios"]:
+            job["read"], job["write"] = job["write"], job["read"]
+        (tmp_path / f"{mode}-{depth}-1.json").write_text(json.dumps(document))
+    with Store.open(tmp_path / "runs.db") as store:
+        run, records = importing.read(sorted(tmp_path.glob("*.json")))
+        store.add_run(run)
+        for record in records:
+            store.add(record)
+        headline = of_run.of_runs(store, store.run(run.run_id)).headline()
+    assert (
+        "random read 100 IOPS at depth 1, 100 at 8; random write 100 IOPS at depth 1, 100 at 8, 100 at 32" in headline
+    )

@@ -7,6 +7,7 @@ import pytest
 
 from seekwise import importing
 from seekwise.errors import SeekwiseError
+from seekwise.importing.result import parse_given
 from seekwise.judge.believable import implausible
 
 FIO = Path(__file__).parent / "fio"
@@ -326,3 +327,50 @@ def test_what_holds_a_load_back_is_named_where_the_file_says_it(tmp_path):
     path.write_text(changed("grp", limited))
     _, records = importing.read([path])
     assert any("`rate_iops=200` held the load back" in each for each in implausible(records))
+
+
+def test_threads_of_a_group_of_several_jobs_are_told_by_their_summed_run_time(tmp_path):
+    document = json.loads(RAW["grp"])
+    (job,) = document["jobs"]
+    longest = max(job[name]["runtime"] for name in ("read", "write"))
+    job["job options"] |= {"numjobs": "2"}
+    job["job_runtime"] = 5 * longest - 3
+    path = tmp_path / "grouped.json"
+    path.write_text(json.dumps(document))
+    _, (record,) = importing.read([path])
+    assert record.factors["threads"] == 5
+    # One thread cannot have run longer than fio did.
+    job["elapsed"] = 6 * longest
+    path.write_text(json.dumps(document))
+    _, (record,) = importing.read([path])
+    assert record.factors["threads"] == 2
+
+
+def test_a_document_behind_fio_s_progress_line_is_found(tmp_path):
+    path = tmp_path / "eta.json"
+    path.write_text("Starting 1 process\nJobs: 1 (f=1): [r(1)][50.0%]\r" + RAW["noengine"])
+    _, (record,) = importing.read([path])
+    assert record.phases[0].bytes == jobs("noengine")[0]["read"]["io_bytes"]
+
+
+def test_documents_in_a_list_and_within_another_document_are_each_read(tmp_path):
+    path = tmp_path / "all.json"
+    path.write_text(f"[{RAW['noengine']},\n{RAW['gtod']}]\n")
+    run, records = importing.read([path])
+    assert [record.phases[0].operation for record in records] == ["rand_read", "rand_write"]
+    assert "holds 2 runs" in notes(run)
+    path.write_text(json.dumps({"host": "a", "results": {"disk": json.loads(RAW["noengine"])}}))
+    _, (record,) = importing.read([path])
+    assert record.phases[0].bytes == jobs("noengine")[0]["read"]["io_bytes"]
+
+
+def test_a_file_without_options_does_not_say_whether_access_was_random(tmp_path):
+    document = json.loads(RAW["noengine"])
+    document.pop("global options", None)
+    document["jobs"][0].pop("job options")
+    path = tmp_path / "bare.json"
+    path.write_text(json.dumps(document))
+    run, (record,) = importing.read([path])
+    assert record.phases[0].operation == "seq_read" and "`--given operation=rand_read`" in notes(run)
+    run, (record,) = importing.read([path], given=parse_given(["operation=rand_read"]))
+    assert record.phases[0].operation == "rand_read" and "not whether access was random" not in notes(run)

@@ -37,3 +37,76 @@ def test_without_the_log_of_iops_the_weights_are_those_of_bandwidth():
     ios = sum(side["total_ios"] for side in sides())
     mean_ns = sum(side["lat_ns"]["mean"] * side["total_ios"] for side in sides()) / ios
     assert record.phases[0].latency_mean_ns == pytest.approx(mean_ns, rel=0.001)
+
+
+def of_lines(folder: Path, **logs: str):
+    """(threads, the phase) of logs that are written here, e.g. `bw="500,4000,0,0,0"`."""
+    paths = []
+    for kind, text in logs.items():
+        path = folder / f"x_{kind}.log" if "again" in kind else folder / f"x_{kind}.1.log"
+        path = path.with_name(path.name.replace("_again", ""))
+        path.write_text(text)
+        paths.append(path)
+    _, (record,) = importing.read(paths, given=parse_given(["operation=rand_read", "block=4k"]))
+    return record.factors["threads"], record.phases[0]
+
+
+def test_times_since_1970_are_times_since_the_start(tmp_path):
+    base = 1795828215618
+    lines = [f"{base + 500 * (window + 1)}, {{}}, 0, 0, 0\n" for window in range(6)]
+    _, phase = of_lines(
+        tmp_path,
+        bw="".join(line.format(4000) for line in lines),
+        iops="".join(line.format(1000) for line in lines),
+        lat="".join(line.format(2_000_000) for line in lines),
+    )
+    assert (phase.elapsed_s, phase.iops) == (pytest.approx(3.0), pytest.approx(1000))
+    assert phase.rate_bytes_per_s == pytest.approx(4_096_000)
+    assert phase.latency_mean_ns == pytest.approx(2e6)
+
+
+def test_times_since_1970_of_single_requests(tmp_path):
+    _, phase = of_lines(tmp_path, lat="".join(f"{1795828215618 + 10 * n}, 5000000, 0, 4096, 0\n" for n in range(101)))
+    assert (phase.elapsed_s, phase.ios) == (pytest.approx(1.0), 101)
+
+
+def test_jobs_in_one_file_are_added(tmp_path):
+    # `per_job_logs=0` appends job after job: 1,000 and 3,000 requests per second.
+    job = "500,{0},0,0,0\n1001,{0},0,0,0\n1500,{0},0,0,0\n"
+    threads, phase = of_lines(
+        tmp_path,
+        bw_again=job.format(4000) + job.format(12_000),
+        iops_again=job.format(1000) + job.format(3000),
+        lat_again=job.format(4_000_000) + job.format(1_000_000),
+    )
+    assert (threads, phase.elapsed_s) == (2, pytest.approx(1.5))
+    assert phase.iops == pytest.approx(4000, rel=0.001)
+    assert phase.latency_mean_ns == pytest.approx(1_750_000, rel=0.001)
+
+
+def test_the_last_window_of_a_job_that_ended_early_is_as_those_before(tmp_path):
+    # Of the second job the last window was not written: it did not stand still.
+    first, second = (
+        "".join(f"{t},1000,0,0,0\n" for t in (250, 500, 750, 1000)),
+        "250,1000,0,0,0\n500,1000,0,0,0\n750,1000,0,0,0\n",
+    )
+    (tmp_path / "x_iops.1.log").write_text(first)
+    (tmp_path / "x_iops.2.log").write_text(second)
+    _, (record,) = importing.read(
+        [tmp_path / "x_iops.1.log", tmp_path / "x_iops.2.log"], given=parse_given(["operation=rand_read", "block=4k"])
+    )
+    assert record.phases[0].iops == pytest.approx(2000)
+
+
+def test_windows_between_pauses_are_not_taken_for_as_long_as_the_pauses(tmp_path):
+    # fio 3.33, log_avg_msec=100, a pause of 300 ms after 400 requests; its JSON has 4,003 requests.
+    lines = ((149, 2704), (350, 4000), (651, 4000), (951, 1000), (1054, 2941), (1354, 4000), (1654, 4000), (1955, 4000), (2255, 4000), (2556, 4000), (2857, 2200), (2957, 1800))  # fmt: skip
+    _, phase = of_lines(tmp_path, iops="".join(f"{time},{value},0,0,0\n" for time, value in lines))
+    assert phase.ios == pytest.approx(4003, rel=0.04)
+
+
+def test_a_coarser_histogram_has_the_upper_bounds_of_its_wider_bins(tmp_path):
+    bins = [0] * 232
+    bins[20] = 100  # bins 160 to 167 of the full histogram; 128 to 255 ns in steps of 2, so the last ends at 207 ns
+    _, phase = of_lines(tmp_path, clat_hist=f"1000,0,4096,{','.join(map(str, bins))}\n")
+    assert phase.latency_bins == {207: 100}

@@ -6,7 +6,6 @@ from seekwise.judge import Observation, judge, judge_observations
 from seekwise.judge.decision.observed import verdicts
 from seekwise.judge.steady import (
     is_steady,
-    phase_steadiness,
     regrouped,
     steadiness,
     unsteady,
@@ -44,7 +43,7 @@ def test_leaving_steady_state_is_seen() -> None:
 
 
 def test_throughput_and_latency_must_both_hold() -> None:
-    state = phase_steadiness([(100.0, 1.0 + 0.2 * i) for i in range(6)])
+    state = steadiness([100.0] * 6, [1.0 + 0.2 * i for i in range(6)])
     assert not state.steady
 
 

@@ -60,12 +60,47 @@ NEXT_BOOT = "[    2.0] ata10.00: 5860533168 sectors, multi 0: LBA48 NCQ (depth 3
         ("[ 2.0] ata1.00: FORCE: modified (noncq)\n[ 2.1] ata1.00: 61865984 sectors, multi 1: LBA48 NCQ (not used)\n", "off", "by libata.force on the boot line", None),
         ("[ 2.1] ata1.00: 61865984 sectors, multi 1: LBA48 NCQ (not used)\n", "refused", "libata lists this drive, or it on this controller, as one that breaks with NCQ", None),
         ("[ 1.6] ata2.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 0/32)\n", "off", "the controller, or its driver, does not take queued commands (IDE mode, for example)", None),
+        (GIVEN_UP.replace("[  207.6] ", "kernel: ") + "kernel: Linux version 6.1.0\n" + NEXT_BOOT, "on", None, None),
+        ("Command line: ro libata.force=2:3.0Gbps,noncq,1.00:noncq\n[ 2.1] ata1.00: 61865984 sectors, multi 1: LBA48 NCQ (not used)\n", "off", "by libata.force on the boot line", None),
+        ("Kernel command line: libata.force=noncq quiet\n[ 2.1] ata1.00: 61865984 sectors, multi 1: LBA48 NCQ (not used)\n", "off", "by libata.force on the boot line", None),
+        ("Command line: ro libata.force=2.00:noncq\n[ 2.1] ata1.00: 61865984 sectors, multi 1: LBA48 NCQ (not used)\n", "refused", "libata lists this drive, or it on this controller, as one that breaks with NCQ", None),
+        ("[ 1.0] ahci 0000:00:12.0: controller can't do NCQ, turning off CAP_NCQ\n[ 1.6] ata2.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 0/32)\n", "off", "ahci 0000:00:12.0 does not take queued commands: the driver lists the chip as broken", None),
     ],
 )  # fmt: skip
 def test_why_ncq_is_not_used(log, state, reason, since):
     (found,) = states(log)
     assert (found.state, found.reason, found.since_s) == (state, reason, since)
     assert (found.cost is None) == (state == "on")
+
+
+def test_a_drive_that_the_kernel_gave_up_is_not_called_on():
+    log = "[ 2.1] ata3.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 31/32)\n[ 60.5] ata3.00: failed to set xfermode (err_mask=0x40)\n"
+    for word in ("disabled", "disable device"):
+        (found,) = states(f"{log}[ 61.5] ata3.00: {word}\n")
+        assert (found.state, found.since_s, found.reason) == ("lost", 61.5, "the kernel gave the drive up")
+    assert states(log)[0].state == "on", "one mode that could not be set is tried again"
+
+
+def test_a_sata_drive_behind_a_sas_adapter():
+    log = (
+        "[ 3.1] scsi 0:0:1:0: atapi(n), ncq(y), asyn_notify(n), smart(y), fua(y), sw_preserve(y)\n"
+        "[ 3.2] scsi 0:0:1:0: qdepth(32), tagged(1), scsi_level(7), cmd_que(1)\n"
+        "[ 3.3] scsi 0:0:2:0: atapi(n), ncq(n), asyn_notify(n), smart(y), fua(n), sw_preserve(n)\n"
+        "[ 3.4] scsi 0:0:2:0: qdepth(32), tagged(1), scsi_level(7), cmd_que(1)\n"
+    )
+    assert [(each.port, each.state, each.used) for each in states(log)] == [
+        ("0:0:1:0", "on", 32),
+        ("0:0:2:0", "absent", None),
+    ]
+
+
+def test_other_lines_about_queued_commands_change_nothing():
+    log = (
+        "[ 2.1] ata1.00: NCQ Send/Recv Log not supported\n[ 2.1] ata1.00: disabling queued TRIM support\n"
+        "[ 2.1] ata1.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 32), AA\n[ 9.1] ata1.00: failed to enable AA (error_mask=0x1)\n"
+        "[ 9.2] ata1.00: limiting speed to UDMA/33:PIO4\n"
+    )
+    assert [(each.port, each.state) for each in states(log)] == [("ata1.00", "on")]
 
 
 @pytest.mark.parametrize("boot", ["0", "-1"])

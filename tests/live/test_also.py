@@ -91,7 +91,7 @@ def test_only_buffered_reads_feel_read_ahead_and_only_buffered_writers_feel_thro
 def test_limits_of_a_rebuild_are_tried_while_one_runs_and_only_then(monkeypatch):
     monkeypatch.setattr(also, "_is_there", lambda target, name: True)
     monkeypatch.setattr(also, "offered_schedulers", lambda target: [])
-    monkeypatch.setattr(also, "_level", lambda target, scheduler, name, value: (name, value))
+    monkeypatch.setattr(also, "combined", lambda target, scheduler, levels: next(iter(levels.items())))
     monkeypatch.setattr(also, "_is_resyncing", lambda target: True)
     assert also.space(None, also.areas_of("resync-limits")).levels == (
         ("sync_speed_max", 20000),

@@ -172,11 +172,7 @@ def test_every_use_of_programs_becomes_workers_whose_foreground_is_told_when(use
 
 def test_periods_of_long_units_hold_the_same_number_of_them_and_last_as_long_as_they_take():
     state = progress.UseState(uses.chosen("desktop-copy")[0], candidates_of("none", "bfq"))
-    seen = [
-        progress.LongPeriods(each, (), 0.0, unit_s=took)
-        for each, took in zip(state.candidates, (0.1, 0.3), strict=True)
-    ]
-    progress.learn(state, seen)
+    progress.learn_units(state, {"none": 0.1, "bfq": 0.3})
     assert state.units == 5
     none, bfq = (state.length_s(each) - carry.LEARNING_CUT_S for each in state.candidates)
     assert (none, bfq) == (pytest.approx(0.5), pytest.approx(1.5))

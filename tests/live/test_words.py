@@ -11,6 +11,7 @@ from report.test_answered import COPY, START, figure
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
 from seekwise.judge.decision.choose import Choice
+from seekwise.judge.decision.found_load import FOUND
 from seekwise.judge.decision.records import made
 from seekwise.judge.decision.verdicts import judge
 from seekwise.judge.outcome import for_purpose, notes
@@ -107,6 +108,20 @@ def test_where_purposes_want_different_settings_none_is_taken_silently():
     assert {row.other for row in answered.rows(tune_answer.question(found))} == {"bfq", "none"}
     values, _ = advised.of_tune(found, "throughput", None).to_apply()
     assert values == {"vda": {"queue/scheduler": "none"}}
+
+
+def test_a_run_that_found_no_load_says_so_instead_of_advice():
+    found = live_outcome()
+    idle = [
+        replace(
+            record,
+            factors={**record.factors, "use": FOUND},
+            phases=tuple(replace(phase, ios=0) for phase in record.phases),
+        )
+        for record in found.records
+    ]
+    with pytest.raises(UsageError, match="no load"):
+        advised.of_tune(replace(found, records=idle), None, None)
 
 
 def test_results_of_a_run_say_what_it_was_of_and_end_with_what_sets_it(tmp_path, monkeypatch):

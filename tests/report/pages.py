@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from report.sample import sample_content
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
-from seekwise.report import live_page, page
+from seekwise.report import compare_page, comparison, live_page, page
 from seekwise.trace import excerpt
 from seekwise.trace.columns import REQUEST
 
@@ -119,6 +119,11 @@ def write_all(folder: Path) -> dict[str, Path]:
     files = [str(FIO / name) for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json")]
     invoke(folder, "import", *files)
     made["imported"] = report(folder, "imported")
+    invoke(folder, "run", str(folder / "schedulers.toml"), "--seed", "99")
+    runs = [line.split()[0] for line in invoke(folder, "results").splitlines()[1:] if "schedulers" in line]
+    invoke(folder, "report", *runs, "--output", str(folder / "comparison.html"))
+    made["comparison"] = folder / "comparison.html"
+    made["live-comparison"] = compare_page.write(folder / "live-comparison.html", live_pairing())
     return made
 
 
@@ -141,6 +146,18 @@ def traced_rows(each_ms: float, count: int) -> dict:
     rows["arrival_ns"] = rows["insert_ns"] = rows["issue_ns"] - 100_000
     rows["sector"], rows["sectors"], rows["process"] = np.arange(count) * 7_919_000 % 2**29, 8, 1 + np.arange(count) % 3
     return excerpt.packed(rows, 0, int(count * each_ms * 1e6))
+
+
+def live_pairing() -> comparison.Pairing:
+    """The same machine twice, the second time 20 % slower."""
+    from seekwise.judge.decision.records import entries
+    from seekwise.judge.decision.runs import changes
+
+    sides = [live_outcome(3, name="before"), live_outcome(3, name="after", seed=9, slower=1.25)]
+    labels = [each.label for each in sides[0].plan.candidates]
+    found = changes(*(entries(side.records, side.plan) for side in sides), labels)
+    runs = [replace(side.run, run_id=f"2026010{n}-0304-abcd") for n, side in enumerate(sides, start=1)]
+    return comparison.Pairing(*runs, comparison.of_live(found, {}), ("kernel: 6.1 against 6.12",))
 
 
 def invoke(folder: Path, *words: str) -> str:

@@ -120,6 +120,48 @@ def test_rows_hold_both_sides_of_an_exchange_and_are_never_cut():
     assert row_lines(question, 5, 80)[-1].endswith(" more rows in the report")
 
 
+def test_each_figure_marks_what_is_advised_to_those_whom_it_is_about():
+    question = asked(START, COPY, figure("streams", {"mq-deadline": 100, "none": 100, "bfq": 60}))
+    marked = {(each.use, each.purpose): question.chosen(each) for each in question.judged}
+    assert marked == {
+        ("desktop-copy", "responsive"): "bfq",
+        ("desktop-copy", "throughput"): "mq-deadline",
+        ("streams", "throughput"): "mq-deadline",
+    }
+
+
+def test_a_price_that_is_only_probable_is_named_with_its_probability():
+    noisy = figure(
+        "desktop-copy", {"mq-deadline": 920, "none": 915, "bfq": 800}, role="background", noise=0.15, rounds=4
+    )
+    question = asked(START, noisy)
+    standing = next(each for each in question.judged if each.role == "background").of("bfq")
+    assert standing.verdict == "unknown" and standing.p_worse > 0.8
+    assert f"({100 * standing.p_worse:.0f} % sure)" in answered.headline(question)
+
+
+def test_what_differs_and_was_not_named_is_not_called_level():
+    question = asked(
+        *(figure(f"use {i}", {"mq-deadline": 100, "none": 50, "bfq": 50}, job=f"job {i}") for i in range(4)),
+        figure("streams", LEVEL, job="streams"),
+    )
+    assert {s.verdict for each in question.judged for s in each.standings} == {"same", "worse"}
+    assert "Nothing else" not in answered.headline(question)
+
+
+def test_on_request_every_setting_that_was_compared_has_a_row_and_a_figure_keeps_its_rows_together():
+    question = asked(START, COPY, figure("streams", LEVEL))
+    found = [(row.use, row.judged.metric, row.other) for row in answered.rows(question, every=True)]
+    assert sorted(found) == sorted(
+        (each.use, each.metric, standing.setting)
+        for each in question.judged
+        for standing in each.standings
+        if standing.setting != each.base
+    )
+    figures = [row[:2] for row in found]
+    assert figures == sorted(figures, key=figures.index)
+
+
 def test_beyond_starvation_a_ratio_has_no_digits():
     starved = figure("desktop-copy", {"mq-deadline": 1755, "bfq": 77}, role="background")
     (row,) = answered.rows(asked(starved, names=("mq-deadline", "bfq")))

@@ -159,7 +159,7 @@ def planned(tmp_path_factory) -> of_run.StudyReport:
     (folder / "levels.toml").write_text(pages.ARRAYS)
     pages.invoke(folder, "run", str(folder / "levels.toml"))
     with Store.open(folder / "records.db", create=False) as store:
-        return of_run.of(store, store.run("last"))
+        return of_run.of_runs(store, store.run("last"))
 
 
 def test_rates_with_a_failed_drive_and_while_it_is_rebuilt_stand_beside_those_of_the_study(planned):
@@ -185,7 +185,7 @@ def test_what_is_simulated_beside_the_study_is_what_the_study_with_missing_drive
     (tmp_path / "missing.toml").write_text(text.replace('"raid0", "raid10", "raid5", "raid6"', '"raid5"'))
     pages.invoke(tmp_path, "run", str(tmp_path / "missing.toml"))
     with Store.open(tmp_path / "records.db", create=False) as store:
-        studied = of_run.of(store, store.run("last")).content.arrays
+        studied = of_run.of_runs(store, store.run("last")).content.arrays
     assert not any(row.beyond_study for row in studied)
     name = "RAID 5 of 4, chunk 64 KiB, 1 missing"
     simulated = next(row for row in planned.content.arrays if row.name == name)

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(program() is None, reason="needs Chromium (Debian: apt-get install chromium)"),
 ]
 KINDS = (
-    "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "imported",
+    "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "imported", "comparison", "live-comparison",
     "live-traced", "buffered",
 )  # fmt: skip
 WIDTHS = (1280, 768, 390)

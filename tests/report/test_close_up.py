@@ -42,7 +42,7 @@ def ran(folder: Path, text: str) -> of_run.StudyReport:
     (folder / "study.toml").write_text(text)
     pages.invoke(folder, "run", str(folder / "study.toml"))
     with Store.open(folder / "records.db", create=False) as store:
-        return of_run.of(store, store.run("last"))
+        return of_run.of_runs(store, store.run("last"))
 
 
 @pytest.fixture(scope="module")

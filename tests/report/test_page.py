@@ -43,7 +43,8 @@ def test_only_the_script_of_the_page_itself_may_run(page):
 
 def test_answer_stands_before_table_and_charts(page):
     places = [
-        page.index(each) for each in ("<h1>Use mq-deadline", '<h2 id="charts"', '<h2 id="winners"', '<h2 id="run"')
+        page.index(each)
+        for each in ("<h1>Use mq-deadline", '<h2 id="charts"', '<h2 id="losses"', '<h2 id="winners"', '<h2 id="run"')
     ]
     assert places == sorted(places)
 

@@ -27,7 +27,7 @@ def before(tmp_path) -> Files:
     files.add({RULES: kept(files), "/sys/block/sda/queue/read_ahead_kb": "512\n"})
     was = {"sda": {"queue/scheduler": "mq-deadline", "queue/read_ahead_kb": "128"}}
     details = {"persisted": [RULES], "evidence": Evidence("r1", "2026-01-01T00:00:00+00:00", KERNEL)}
-    history.remember(history.made(WANTED, was, files.stack(), reason="run r1", **details), tmp_path)
+    history.remember(history.application_of(WANTED, was, files.stack(), reason="run r1", **details), tmp_path)
     return files
 
 

@@ -55,7 +55,7 @@ def two_systems(folder):
         store.add_run(run)
         for record in records:
             store.add(record)
-        return path, of_run.of(store, run)
+        return path, of_run.of_runs(store, run)
 
 
 def test_each_drive_gets_the_answer_of_its_own_trials(tmp_path):
@@ -85,7 +85,7 @@ def test_the_command_prints_both_within_80_columns(tmp_path):
 
 def to_apply(path, *asked):
     with Store.open(path) as store:
-        return of_run.of(store, store.run("r1")).advised(*asked).to_apply()[0]
+        return of_run.of_runs(store, store.run("r1")).advised(*asked).to_apply()[0]
 
 
 def test_apply_sets_what_advise_said_for_each_drive_or_for_one(tmp_path):

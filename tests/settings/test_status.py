@@ -25,7 +25,7 @@ def values(files, state=None) -> dict[tuple[str, str], status.Value]:
 def applied(files, wanted, state, **details):
     stack = files.stack()
     before = {name: {"queue/scheduler": "none"} for name in wanted}
-    history.remember(history.made(wanted, before, stack, reason="run r1: set bfq", **details), state)
+    history.remember(history.application_of(wanted, before, stack, reason="run r1: set bfq", **details), state)
 
 
 def test_a_value_is_attributed_to_the_rule_the_package_and_the_kernel(tmp_path):
@@ -103,7 +103,9 @@ def test_the_firmware_of_the_evidence_is_that_of_the_drive_and_not_of_its_name(t
     files.add({f"{nvme}/firmware_rev": "A1\n"})
     evidence = Evidence("r1", "2026-01-01T00:00:00+00:00", None, {"nvme0n1": "B7", "nvme9n1": "A1"})
     stack = files.stack()
-    application = history.made({"nvme0n1": {"queue/scheduler": "none"}}, {}, stack, reason="r", evidence=evidence)
+    application = history.application_of(
+        {"nvme0n1": {"queue/scheduler": "none"}}, {}, stack, reason="r", evidence=evidence
+    )
     # As it was written when the drive was called nvme9n1.
     then = replace(
         application, wanted={"nvme9n1": {"queue/scheduler": "none"}}, drives={"nvme9n1": application.drives["nvme0n1"]}

@@ -118,7 +118,7 @@ def test_each_is_a_candidate_and_is_switched_to_under_load_and_everything_comes_
     (folder / "queue/iosched/lat_target_read").write_text("777\n")
     before = settings.read_settings("sda", kernel.root)
     found = candidates.of_schedulers(target(machine))
-    assert found.labels == ("adios", "none", "mq-deadline", "ufq") and found.in_force.label == "adios"
+    assert [each.label for each in found.all] == ["adios", "none", "mq-deadline", "ufq"] and found.all[0].in_force
     with switching([each.changes for each in found.all], kernel.root, journal) as switch:
         for each in (*found.all, *reversed(found.all)):
             switch.to(each.changes)

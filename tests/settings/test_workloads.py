@@ -36,7 +36,7 @@ def judged(tmp_path, records, plan=None):
         store.add_run(made_run(plan))
         for record in records:
             store.add(record)
-        return outcome.of(store, store.run("r1"))
+        return outcome.of_runs(store, store.run("r1"))
 
 
 def test_advice_repeats_what_the_stack_warns_of_and_a_plan_keeps_it(tmp_path):

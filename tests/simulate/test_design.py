@@ -90,11 +90,11 @@ def test_a_design_is_kept_and_every_output_says_the_same(tmp_path) -> None:
         "design",
         MODEL,
         "--for",
-        "random-read-1,random-write",
+        "random-read-1",
         "--drives",
-        "4..8",
+        "4,6",
         "--level",
-        "raid10,raid5,raid6",
+        "raid10,raid5",
         *db,
     ]
     shown = run(words).stdout

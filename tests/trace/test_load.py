@@ -189,7 +189,7 @@ def test_a_malformed_trace_is_played_or_is_one_error(tmp_path, seed):
         else:
             text = text[:at] + (b"" if chance.random() < 0.5 else bytes([chance.randrange(256)]) + text[at + 1 :])
     (tmp_path / "t").write_bytes(text)
-    settings = whatif.asked({"model": ["wd2500ys"], "scheduler": ["none"]}, {})
+    settings = whatif.candidate_storages({"model": ["wd2500ys"], "scheduler": ["none"]}, {})
     try:
         notes, chunks = open_trace(tmp_path / "t")
         load = loads.make(chunks, notes, tmp_path)

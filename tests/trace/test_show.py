@@ -58,7 +58,7 @@ def test_bins_double_until_a_trace_of_any_length_and_place_fits():
     chunk["sector"] = np.arange(1000) * 2**30
     chunk["sectors"] = 8
     chunk["kind"][::4] = Kind.WRITE
-    found = summary.of([chunk[:10], chunk[10:500], chunk[500:]])
+    found = summary.summary_of([chunk[:10], chunk[10:500], chunk[500:]])
     assert found.rate.sum() == found.offsets.sum() == 1000
     assert list(found.rate.sum(axis=1)) == [750, 250]
     assert found.bin_ns * summary.TIME_BINS > 999 * 10**9
@@ -71,7 +71,7 @@ def test_sequential_requests_are_counted_across_chunks():
     chunk["arrival_ns"] = np.arange(100)
     chunk["sector"] = np.arange(100) * 8
     chunk["sectors"] = 8
-    assert summary.of([chunk[:50], chunk[50:]]).sequential == 99
+    assert summary.summary_of([chunk[:50], chunk[50:]]).sequential == 99
 
 
 def test_a_long_trace_says_how_far_it_is(monkeypatch, capsys):

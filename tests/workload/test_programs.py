@@ -31,7 +31,7 @@ def place(tmp_path):
 
 
 def laid_out(place, *names):
-    for each in dict.fromkeys(each for name in names for each in programs.of(name, {}).data_sets):
+    for each in dict.fromkeys(each for name in names for each in programs.program_named(name, {}).data_sets):
         data.laid_out(each, place / "data", SMALL)
 
 
@@ -53,7 +53,7 @@ def test_every_program_does_units_and_its_data_were_cold(place, name):
     (units,) = team.units(place / "work", task, time.time())
     assert len(units.end_s) == 2 and np.all(units.duration_ns > 0)
     assert np.all((units.waited_share >= 0) & (units.waited_share <= 1))
-    if programs.of(name, {}).reads and name != "sqlite":
+    if programs.program_named(name, {}).reads and name != "sqlite":
         # tmpfs has no other place for its pages.
         on_disk = subprocess.run(["stat", "-fc", "%T", str(place)], capture_output=True, text=True, check=True).stdout
         assert np.all(units.cached_share < 0.02) or on_disk.strip() == "tmpfs"
@@ -231,6 +231,6 @@ def test_a_unit_that_never_ended_counts_with_its_age_and_a_torn_row_not_at_all(t
 
 def test_each_program_says_what_it_does_and_each_data_set_is_known():
     for name, program in programs.PROGRAMS.items():
-        made = programs.of(name, {})
+        made = programs.program_named(name, {})
         assert program.title and program.unit and set(made.data_sets) <= set(data.DATA_SETS)
         assert program.expected_s > 0 or not program.long_units

@@ -1,7 +1,9 @@
 """What a run like the last one is worth: whole runs of machines with known truth, repeated.
 
-A scenario is a machine: uses with their figures, what each setting does to them in truth, how much rounds scatter and how. Measured on a virtio disk
-(2 cores, Linux 6.18): rounds of a start beside a copy scatter by 10 to 20 %, of programs alone by 5 %. Kinds of scatter:
+A scenario is a machine: uses with their figures, what each setting does to them in truth, how much rounds scatter and
+how. Measured on a virtio disk
+(2 cores, Linux 6.18): rounds of a start beside a copy scatter by 10 to 20 %, of programs alone by 5 %. Kinds of
+scatter:
 
     even            normal
     bursts          one period in ten loses a large part
@@ -10,7 +12,8 @@ A scenario is a machine: uses with their figures, what each setting does to them
     autocorrelated  a period resembles the one before it
     starved         the last setting stands still in a part of its periods, which belongs to its truth
 
-Each run is judged as `tune` judges, with what is in force under a second name in every round. Of what it says is counted what the truth makes of it.
+Each run is judged as `tune` judges, with what is in force under a second name in every round. Of what it says is
+counted what the truth makes of it.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import control, judge
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.workload.live_plan import CONTROL_SUFFIX
-from seekwise.workload.study.uses import Judged, Purpose
+from seekwise.workload.purpose import Purpose
+from seekwise.workload.study.uses import Judged
 from seekwise_proof.calibration.score import Counts, share
 
 Array = NDArray[np.float64]
@@ -77,7 +81,7 @@ class Scenario:
 
 
 def _times(*factors: float) -> tuple[float, ...]:
-    return tuple(math.log(each) for each in factors)
+    return tuple(math.log(factor) for factor in factors)
 
 
 def _mixed(
@@ -103,7 +107,8 @@ SHORT, LONG = "2 minutes", "12 minutes"
 
 def known() -> tuple[Scenario, ...]:
     """Machines as they are: short runs hold few rounds, long ones many."""
-    # The ratios measured on the virtio disk: start beside cp 2.9, 2.6, 3.0, 2.3 s; pgbench 4750, 4650, 4520, 4510 transactions/s;
+    # The ratios measured on the virtio disk: start beside cp 2.9, 2.6, 3.0, 2.3 s; pgbench 4750, 4650, 4520, 4510
+    # transactions/s;
     # dd 1180, 1210, 1200, 900 MB/s; cat 1550, 1540, 1580, 1490 MB/s.
     start, copy = _times(1, 2.9 / 2.6, 2.9 / 3.0, 2.9 / 2.3), _times(1, 1, 840 / 920, 890 / 920)
     pgbench = _times(1, 4650 / 4750, 4520 / 4750, 4510 / 4750)
@@ -141,7 +146,8 @@ def known() -> tuple[Scenario, ...]:
 
 
 def drawn(count: int, rng: np.random.Generator, kinds: Sequence[Scatter] = ("even",)) -> list[Scenario]:
-    """Machines of which nothing is known. Most schedulers differ little from each other; one that differs does so in times above all."""
+    """Machines of which nothing is known. Most schedulers differ little from each other; one that differs does so in
+    times above all."""
     found = []
     for number in range(count):
         others = len(SETTINGS) - 1
@@ -163,32 +169,33 @@ def drawn(count: int, rng: np.random.Generator, kinds: Sequence[Scatter] = ("eve
 
 
 def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0) -> Decided:
-    """One run of it, judged. `unsteady_log`: what is in force under its second name differs from itself by this much."""
+    """One run of it, judged. `unsteady_log`: what is in force under its second name differs from itself by this
+    much."""
     names = (*SETTINGS, IN_FORCE + CONTROL_SUFFIX)
     entries = []
-    for each in scenario.figures:
-        more = each.kind == "done"
-        effects = np.array([*each.effects, unsteady_log])
-        order = np.concatenate([rng.permutation(len(names)) for _ in range(each.rounds)])
-        luck = np.repeat(rng.normal(0, each.noise / 2, each.rounds), len(names))
-        logs = effects[order] + luck + _scatter(scenario.scatter, each.noise, len(order), rng)
+    for figure in scenario.figures:
+        more = figure.kind == "done"
+        effects = np.array([*figure.effects, unsteady_log])
+        order = np.concatenate([rng.permutation(len(names)) for _ in range(figure.rounds)])
+        luck = np.repeat(rng.normal(0, figure.noise / 2, figure.rounds), len(names))
+        logs = effects[order] + luck + _scatter(scenario.scatter, figure.noise, len(order), rng)
         stands = (order == len(SETTINGS) - 1) & (rng.random(len(order)) < scenario.stalls)
         logs[stands] += math.log(STANDSTILL)
         values = np.exp(logs if more else -logs)
         figures = values_of([(names[i], float(value)) for i, value in zip(order, values, strict=True)])
         entries.append(
             UseFigure(
-                each.use,
-                each.kind,
+                figure.use,
+                figure.kind,
                 "/s" if more else "ms",
                 more,
-                THRESHOLD_OF_PERIODS.of(each.kind, each.role),
+                THRESHOLD_OF_PERIODS.of(figure.kind, figure.role),
                 replace(figures, settings=SETTINGS),
-                each.role,
+                figure.role,
                 "drawn",
-                purpose=each.purpose,
-                kind=each.kind,
-                conditions=Conditions(f"{each.kind} {each.role}", added_log=0.02),
+                purpose=figure.purpose,
+                kind=figure.kind,
+                conditions=Conditions(f"{figure.kind} {figure.role}", added_log=0.02),
             )  # fmt: skip
         )
     judged = judge(entries, IN_FORCE, PROGRAMS, with_pairs=False)
@@ -221,11 +228,12 @@ def decision(found: Decided) -> tuple[str, ...]:
 
 
 def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> tuple[float, bool] | None:
-    """(what a setting brings in truth, whether it harms), by the rule's own measures; None where the machine has nothing of the purpose."""
+    """(what a setting brings in truth, whether it harms), by the rule's own measures; None where the machine has
+    nothing of the purpose."""
     parts: dict[tuple[str, str], list[float]] = {}
-    for each in scenario.figures:
-        gain = scenario.truth(each)[SETTINGS.index(setting)] - scenario.truth(each)[0]
-        parts.setdefault((each.use, each.purpose), []).append(choose.capped(gain))
+    for figure in scenario.figures:
+        gain = scenario.truth(figure)[SETTINGS.index(setting)] - scenario.truth(figure)[0]
+        parts.setdefault((figure.use, figure.purpose), []).append(choose.capped(gain))
     own = [np.array([np.mean(gains)]) for (_, name), gains in parts.items() if purpose in (None, name)]
     others = [np.array([np.mean(gains)]) for (_, name), gains in parts.items() if purpose not in (None, name)]
     return (float(np.mean(own)), bool(choose.harms(own, others)[0])) if own else None
@@ -234,11 +242,11 @@ def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> tu
 def loses_most(scenario: Scenario, setting: str) -> bool:
     """Whether in truth this setting loses more in most uses than it gains in one, by what counts."""
     parts: dict[tuple[str, str], list[float]] = {}
-    for each in scenario.figures:
-        parts.setdefault((each.use, each.purpose), []).append(scenario.truth(each)[SETTINGS.index(setting)])
-    worst = [choose.capped(min(each)) for each in parts.values()]
-    gain = max(0.0, *(choose.capped(max(each)) for each in parts.values()))
-    return 2 * sum(-each > max(gain, 0.05) for each in worst) > len(worst)
+    for figure in scenario.figures:
+        parts.setdefault((figure.use, figure.purpose), []).append(scenario.truth(figure)[SETTINGS.index(setting)])
+    worst = [choose.capped(min(part)) for part in parts.values()]
+    gain = max(0.0, *(choose.capped(max(part)) for part in parts.values()))
+    return 2 * sum(-loss > max(gain, 0.05) for loss in worst) > len(worst)
 
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.000001)
@@ -268,7 +276,8 @@ class RunScore(Counts):
     regret: Array = field(default_factory=lambda: np.zeros(3))
     """Sum of what the answers lose against the best, ln."""
     stated: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
-    """How often a probability of each bin was stated, the sum of them, and how often it was true; a truth of zero counts half."""
+    """How often a probability of each bin was stated, the sum of them, and how often it was true; a truth of zero
+    counts half."""
     stated_sum: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
     stated_true: Array = field(default_factory=lambda: np.zeros(len(BINS) - 1))
     large_regrets: int = 0
@@ -333,7 +342,9 @@ def score(scenario: Scenario, runs: int, rng: np.random.Generator) -> RunScore:
 
 
 def _count_statements(total: RunScore, scenario: Scenario, found: Decided) -> None:
-    truths = {(each.use, each.kind): scenario.truth(each) for each in scenario.figures}
+    truths: dict[tuple[str, str], tuple[float, ...]] = {
+        (figure.use, figure.kind): scenario.truth(figure) for figure in scenario.figures
+    }
     for judged in found.judged:
         for standing in judged.standings:
             if standing.setting == IN_FORCE or standing.p_better is None or standing.p_worse is None:
@@ -358,4 +369,4 @@ def _count_statements(total: RunScore, scenario: Scenario, found: Decided) -> No
 
 def over(scenarios: Sequence[Scenario], runs: int, rng: np.random.Generator) -> RunScore:
     """All of them together."""
-    return sum((score(each, runs, rng) for each in scenarios), RunScore())
+    return sum((score(scenario, runs, rng) for scenario in scenarios), RunScore())

@@ -1,6 +1,7 @@
 """Simulated studies: many tables of combinations with known true differences, and noise of many kinds.
 
-Modelled:      spread of noise over combinations (all alike, mildly or very different, a few noisy ones), tails (normal, Laplace,
+Modelled:      spread of noise over combinations (all alike, mildly or very different, a few noisy ones), tails (normal,
+Laplace,
                Student t with 3 degrees of freedom, slow outliers), one setting noisier than the others, luck common to a
                repetition, drift along the run with the order inside each repetition at random.
 Not modelled:  noise that depends on the size of the effect; memory from one trial to the next.
@@ -91,7 +92,8 @@ def errors(design: NoiseDesign, rng: np.random.Generator) -> Array:
         design.repetitions * design.settings
     )
     luck = rng.normal(0, design.repetition_luck, (design.combinations, design.repetitions, 1))
-    return e + luck + design.drift * trial
+    noise: NDArray[np.float64] = e + luck + design.drift * trial
+    return noise
 
 
 def truth(design: NoiseDesign, rng: np.random.Generator) -> Truth:

@@ -1,7 +1,8 @@
 """Counting: what verdicts are worth against the truth. One definition for files and for the built-in suite.
 
 - null table         a table in which every known true ratio is 1
-- winner             a comparison with known truth that is judged *clear*; false if the true ratio is 1, or lies on the other side
+- winner             a comparison with known truth that is judged *clear*; false if the true ratio is 1, or lies on the
+  other side
 - tie                a comparison judged *tie*; false if the true difference reaches the metric's threshold
 - effect             a comparison whose true ratio is not 1; found if its winner is named and is not false
 """
@@ -50,7 +51,8 @@ class Score(Counts):
     def count(self, verdict: Verdict, log_ratio_true: float, limit_log: float) -> bool:
         """Adds one comparison; whether the truth contradicts the verdict.
 
-        A winner is false where there is nothing to win, or on the wrong side; a tie where the truth is a difference that counts
+        A winner is false where there is nothing to win, or on the wrong side; a tie where the truth is a difference
+        that counts
         (a tenth of a percent of it is rounding of a file).
         """
         is_effect = abs(log_ratio_true) >= EQUAL
@@ -90,7 +92,8 @@ class Score(Counts):
 
 
 def of_table(rows: Iterable[tuple[Verdict, float]], limit: Callable[[str], float] = threshold_log) -> Score:
-    """One table whose comparisons are all known: (verdict, true ln a / b). `limit`: of a metric, what counts as a difference."""
+    """One table whose comparisons are all known: (verdict, true ln a / b). `limit`: of a metric, what counts as a
+    difference."""
     found = Score(tables=1)
     for verdict, true in rows:
         found.count(verdict, true, limit(verdict.metric))

@@ -1,6 +1,7 @@
 """The built-in calibration: what the judge promises, measured on studies and runs whose truth is known.
 
-Every line is a promise of `proof/docs/verdicts-of-studies.md` with its bound. The seed is fixed: the same version prints the same
+Every line is a promise of `proof/docs/verdicts-of-studies.md` with its bound. The seed is fixed: the same version
+prints the same
 numbers. Nothing here is tuned per line; the rule has one set of numbers (`judge/rule.py`, `judge/decision/choose.py`).
 """
 
@@ -111,7 +112,7 @@ def power(rng: np.random.Generator, tables: int = 24) -> tuple[Score, list[Check
     for repetitions in (3, 5, 8):
         design = replace(STUDY_5_2, repetitions=repetitions)
         ours[repetitions] = sum((of_table(verdicts_of(*study(design, rng))) for _ in range(tables)), Score())
-    ties = sum(each.ties for each in ours.values())
+    ties = sum(counts.ties for counts in ours.values())
     return sum(ours.values(), Score()), [
         Check("differences of 3 to 15 % found at 3 repetitions", ours[3].found_share, 0.45, False),
         Check("the same at 5 repetitions", ours[5].found_share, 0.65, False, f"before: {former_rule.POWER_AT_5:.2f}"),
@@ -140,7 +141,7 @@ def coverage(rng: np.random.Generator) -> tuple[Score, list[Check]]:
 def live_switching(rng: np.random.Generator, tables: int = 20) -> tuple[Score, list[Check]]:
     """Runs of periods with noise that remembers: tables without and with differences (`calibration.periods`)."""
     none, some = periods.designs(), periods.designs(effects=(0.0, 0.0, -0.06, -0.2))
-    empty, full = (sum((periods.score(d, tables, rng) for d in each), Score()) for each in (none, some))
+    empty, full = (sum((periods.score(d, tables, rng) for d in designs), Score()) for designs in (none, some))
     upper = binomial_upper(empty.null_tables_with_winner, empty.null_tables)
     steady = sum((periods.score(d, tables, rng) for d in some[:4]), Score())
     return empty + full, [
@@ -198,12 +199,15 @@ SCATTERS: tuple[decisions.Scatter, ...] = ("even", "bursts", "swings", "drift", 
 
 
 def repeated_runs(rng: np.random.Generator, runs: int = 10, machines: int = 36) -> tuple[Score, list[Check]]:
-    """The same run again and again, on machines of every kind: what its statements, probabilities and advice are worth."""
-    short = [each for each in decisions.known() if each.name.endswith(f", {decisions.SHORT}")]
+    """The same run again and again, on machines of every kind: what its statements, probabilities and advice are
+    worth."""
+    short = [scenario for scenario in decisions.known() if scenario.name.endswith(f", {decisions.SHORT}")]
     usual = decisions.over(short, runs, rng)
     drawn = decisions.over(decisions.drawn(machines, rng, SCATTERS), runs // 2, rng)
     total: RunScore = usual + drawn
-    vetoed = sum(bool(decisions.run(each, rng, unsteady_log=-0.3).unsteady) for each in decisions.drawn(20, rng))
+    vetoed = sum(
+        bool(decisions.run(scenario, rng, unsteady_log=-0.3).unsteady) for scenario in decisions.drawn(20, rng)
+    )
     regret = total.regret_mean
     return Score(), [
         Check(

@@ -1,11 +1,13 @@
-"""Simulated live-switched runs of programs: many units in each period, whose slow ones come in swings or bursts, and known true differences.
+"""Simulated live-switched runs of programs: many units in each period, whose slow ones come in swings or bursts, and
+known true differences.
 
     even     units are slow now and then, whatever the time
     swings   write-back comes and goes for several periods; while it is there, one unit in eight waits for a flush
     bursts   one period in twenty is full of slow units, all others are quiet
     smooth   one wide hump of times that moves with write-back
 
-A slow unit takes about eighteen times as long as others (a commit next to a backup: 5 ms, or 90 ms while a flush is under way), so quantiles lie
+A slow unit takes about eighteen times as long as others (a commit next to a backup: 5 ms, or 90 ms while a flush is
+under way), so quantiles lie
 near a gap, and a mean hangs on how many bursts it holds.
 """
 
@@ -58,9 +60,9 @@ def entries(design: UnitDesign, rng: np.random.Generator) -> list[UseFigure]:
                 is_swinging = bool(rng.random() < SWING_SHARE)
             times_ns = _times_ns(design, is_swinging, rng) * math.exp(design.effects[design.settings.index(name)])
             period = JobPeriod(1.0, len(times_ns), 4096 * len(times_ns), float(times_ns.sum()), histogram(times_ns))
-            for each in figures.values():
-                each.add(name, number, period)
-    return [UseFigure("u", metric, "ms", False, THRESHOLD, each) for metric, each in figures.items()]
+            for figure in figures.values():
+                figure.add(name, number, period)
+    return [UseFigure("u", metric, "ms", False, THRESHOLD, figure) for metric, figure in figures.items()]
 
 
 def _times_ns(design: UnitDesign, is_swinging: bool, rng: np.random.Generator) -> np.ndarray:
@@ -93,10 +95,10 @@ def score(design: UnitDesign, runs: int, rng: np.random.Generator) -> UnitScore:
     total = UnitScore()
     for _ in range(runs):
         for entry in judge(entries(design, rng), None, PROGRAMS, with_pairs=False):
-            for each in entry.standings[1:]:
-                gain = design.effects[0] - design.effects[design.settings.index(each.setting)]
-                named = each.verdict in ("better", "worse")
-                wrong = named and (abs(gain) < EQUAL or (gain > 0) != (each.verdict == "better"))
+            for standing in entry.standings[1:]:
+                gain = design.effects[0] - design.effects[design.settings.index(standing.setting)]
+                named = standing.verdict in ("better", "worse")
+                wrong = named and (abs(gain) < EQUAL or (gain > 0) != (standing.verdict == "better"))
                 total.statements += 1
                 total.named += named
                 total.false_named += wrong

@@ -46,18 +46,19 @@ def command(
         if study is not None:
             raise UsageError("`--build` runs nothing, so it takes no study")
         chosen = [kernels.find(kernel)] if kernel else list(kernels.KERNELS.values())
-        for each in chosen:
-            made = image.build(each, commands.progress)
-            click.echo(f"{each.series}  {made.release}  image {made.digest}  {made.initramfs}")
+        for known in chosen:
+            guest = image.build(known, commands.progress)
+            click.echo(f"{known.series}  {guest.release}  image {guest.digest}  {guest.initramfs}")
         return
     if study is None:
         raise UsageError("which study?", hint="a TOML file, or one of: " + ", ".join(starters.names()))
     opened, text = starters.open_study(study)
     named = kernels.find(kernel).series if kernel else None
     systems = [
-        each if each.kernel or not named else each.model_copy(update={"kernel": named}) for each in opened.system
+        system if system.kernel or not named else system.model_copy(update={"kernel": named})
+        for system in opened.system
     ]
     opened = opened.model_copy(update={"backend": "lab", "system": systems})
     options = Options(target, guests=guests or backend.default_guests())
-    made, carrier = commands.planned(opened, options, seed=seed, budget_s=budget)
-    commands.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)
+    plan, carrier = commands.planned(opened, options, seed=seed, budget_s=budget)
+    commands.carried_out(plan, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)

@@ -50,18 +50,18 @@ class Kinds(click.Group):
 
 def _refuse_what_is_no_file(path: Path) -> None:
     """A pipe would be waited for and a device read without end: neither, nor below a folder."""
-    for each in frame.below(path) if path.is_dir() else [path]:
+    for file in frame.below(path) if path.is_dir() else [path]:
         try:
-            kind = each.stat().st_mode
+            kind = file.stat().st_mode
         except OSError:
             # A table that is gone, of which other parts are there, is not foretold; anything else is a slip of the pen.
-            if each == path and not any(part.name.startswith(f"{path.stem}.") for part in _siblings(path)):
+            if file == path and not any(part.name.startswith(f"{path.stem}.") for part in _siblings(path)):
                 raise UsageError(
                     f"{path}: there is no such file or folder", "name files, or folders that are searched for them"
                 ) from None
             continue  # a link that leads nowhere
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise UsageError(f"{each} is no ordinary file", "name files, or folders that are searched for them")
+            raise UsageError(f"{file} is no ordinary file", "name files, or folders that are searched for them")
 
 
 def _siblings(path: Path) -> list[Path]:

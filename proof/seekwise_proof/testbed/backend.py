@@ -1,7 +1,9 @@
 """A study's trials as guests, and what they bring back as ordinary records of provenance `virtual`.
 
-Trials that use the same kernel share a guest, a few at a time: a boot costs as much as a minute of a disk's random reads. Each has
-fresh drives and a fresh array. A group's times depend a little on what ran before it in the same guest, never on the host.
+Trials that use the same kernel share a guest, a few at a time: a boot costs as much as a minute of a disk's random
+reads. Each has
+fresh drives and a fresh array. A group's times depend a little on what ran before it in the same guest, never on the
+host.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from seekwise import core
 from seekwise.errors import SeekwiseError, UsageError
@@ -53,11 +56,12 @@ class LabBackend:
         """What the first of the study's arrays is made with."""
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
-        """Facts by system, without a boot. Raises UsageError (exit status 2) for what guests cannot run, such as fio job files."""
+        """Facts by system, without a boot. Raises UsageError (exit status 2) for what guests cannot run, such as fio
+        job files."""
         self.first = arrays.combinations(study)[0]
         self.systems = {system.name: self._checked(system) for system in study.system}
-        wanted = [dict(each) for each in study.candidate] or [
-            {name: each} for name, all_ in study.settings.items() for each in all_
+        wanted = [dict(values) for values in study.candidate] or [
+            {name: value} for name, all_ in study.settings.items() for value in all_
         ]
         for values in wanted:
             script.settings(values)
@@ -123,7 +127,8 @@ class LabBackend:
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[LabSession]:
-        """Builds a guest image per kernel, which may take minutes; UsageError (exit status 2) where a resumed run names other drives or kernels."""
+        """Builds a guest image per kernel, which may take minutes; UsageError (exit status 2) where a resumed run names
+        other drives or kernels."""
         if not self.systems:
             raise SeekwiseError("a run in the VM testbed needs its study described first")
         machine.qemu()
@@ -152,7 +157,8 @@ class LabSession:
     ended_ahead: int = 0
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        """Up to eight trials of one kernel share a boot; records come in the order of the trials, once their guest has ended."""
+        """Up to eight trials of one kernel share a boot; records come in the order of the trials, once their guest has
+        ended."""
         groups = [
             part
             for _, same in itertools.groupby(trials, key=self._kernel)
@@ -199,7 +205,7 @@ class LabSession:
             _phase(result, number, index, step.operation, made, drives)
             for index, step in enumerate(combination.load.phases)
         )
-        scheduler = next((each.get("queue/scheduler", "") for each in seen.values()), "")
+        scheduler = next((settings.get("queue/scheduler", "") for settings in seen.values()), "")
         return Record(
             **origin(self.run_id, self.plan, trial, scheduler=scheduler),
             provenance="virtual",
@@ -230,8 +236,9 @@ class LabSession:
         ]
 
 
-def described(system: System, values: dict[str, Value] | None = None) -> dict:
-    """The drive as the simulator knows it: capacity, depth, what it says of itself. With `values`: the array that it becomes by them."""
+def described(system: System, values: dict[str, Value] | None = None) -> dict[str, Any]:
+    """The drive as the simulator knows it: capacity, depth, what it says of itself. With `values`: the array that it
+    becomes by them."""
     device: dict[str, object] = {
         "model": system.drive,
         "parameters": drive_parameters(system.name, system.options, NOT_PARAMETERS),
@@ -245,9 +252,10 @@ def described(system: System, values: dict[str, Value] | None = None) -> dict:
         "phases": [{"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}],
     }
     try:
-        return json.loads(core.describe_cell(json.dumps(spec)))
+        answer: dict[str, Any] = json.loads(core.describe_cell(json.dumps(spec)))
     except ValueError as error:
         raise UsageError(f"system {system.name}: {error}") from None
+    return answer
 
 
 def _check_schedulers(system: System, names: Iterable[Value]) -> None:
@@ -287,7 +295,7 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
     )
 
 
-def _tags_of_host(system: System, found: dict) -> int | None:
+def _tags_of_host(system: System, found: dict[str, Any]) -> int | None:
     """Of a SATA drive's host, for which `queue_depth` is a limit only; other drives have a queue of their own."""
     if json.loads(core.drive_model(str(system.drive))).get("attachment") != "sata":
         return None
@@ -295,21 +303,25 @@ def _tags_of_host(system: System, found: dict) -> int | None:
     return int(found["settings"]["nr_requests"])
 
 
-def _phase(result: machine.Output, number: int, index: int, operation: str, made: Storage, drives: dict) -> Phase:
+def _phase(
+    result: machine.Output, number: int, index: int, operation: str, made: Storage, drives: dict[str, Any]
+) -> Phase:
     found = fio_result.phase(fio_result.parse(result.text(f"{number}/fio.{index}"))["jobs"], operation)
     before, after = (_sectors(result.text(f"{number}/{name}.{index}"), made.leaves) for name in ("before", "after"))
     # System-wide CPU time would count the drives' server, which works on the same processor: fio's own is all there is.
-    return found.as_phase({"drives": drives["drives"]}, device_bytes=(after - before) * SECTOR_BYTES)
+    return replace(found.as_phase({"drives": drives["drives"]}), device_bytes=(after - before) * SECTOR_BYTES)
 
 
 def _sectors(text: str, leaves: list[str]) -> int:
-    """Sectors that the leaves have read and written. Linux Documentation/admin-guide/iostats.rst: fields 3 and 7 after the name."""
+    """Sectors that the leaves have read and written. Linux Documentation/admin-guide/iostats.rst: fields 3 and 7 after
+    the name."""
     rows = [line.split() for line in text.splitlines()]
     return sum(int(row[5]) + int(row[9]) for row in rows if len(row) > 13 and row[2] in leaves)
 
 
 def settings_seen(text: str) -> dict[str, dict[str, str]]:
-    """{device: {attribute: value}} from the guest's lines `DEVICE NAME VALUE`; of a list of schedulers the one in force."""
+    """{device: {attribute: value}} from the guest's lines `DEVICE NAME VALUE`; of a list of schedulers the one in
+    force."""
     found: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
         device, name, value = (line.split(" ", 2) + [""])[:3]
@@ -319,7 +331,7 @@ def settings_seen(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def reason_against(seen: dict, after: dict, values: dict[str, Value]) -> str | None:
+def reason_against(seen: dict[str, Any], after: dict[str, Any], values: dict[str, Value]) -> str | None:
     """Why a trial does not count: a setting is not in force, or it changed on the way."""
     for leaf, settings in after.items():
         if "scheduler" in values and settings.get("queue/scheduler") != values["scheduler"]:

@@ -1,6 +1,7 @@
 """A newc archive with nothing in it that changes from build to build: owners, times and inode numbers are fixed.
 
-Bytes matter: an initramfs that differs by a few bytes boots some nanoseconds differently, and a near-tie may fall the other way.
+Bytes matter: an initramfs that differs by a few bytes boots some nanoseconds differently, and a near-tie may fall the
+other way.
 """
 
 from __future__ import annotations

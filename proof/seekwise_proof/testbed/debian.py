@@ -1,6 +1,7 @@
 """Debian packages by address and checksum, unpacked without dpkg and without root.
 
-A pinned package that the mirror has replaced is looked up by name in the suite's index; the VM testbed then runs, but not to the
+A pinned package that the mirror has replaced is looked up by name in the suite's index; the VM testbed then runs, but
+not to the
 same bytes as with the pinned one, and says so. The cache is `$SEEKWISE_LAB`, else `~/.cache/seekwise/lab`.
 """
 
@@ -16,6 +17,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from seekwise.errors import MissingError, SeekwiseError
@@ -123,7 +125,8 @@ def _index(suite: str) -> Iterator[dict[str, str]]:
 def _get(path: str) -> bytes:
     try:
         with urllib.request.urlopen(f"{MIRROR}/{path}", timeout=TIMEOUT_S) as answer:
-            return answer.read()
+            content: bytes = answer.read()
+            return content
     except urllib.error.HTTPError as error:
         if error.code == 404:
             raise FileNotFoundError(path) from error
@@ -157,7 +160,13 @@ def files(deb: Path) -> Iterator[tuple[str, tarfile.TarInfo, Callable[[], bytes]
     archive = tarfile.open(fileobj=io.BytesIO(_data(deb)))  # noqa: SIM115
     for entry in archive:
         if entry.isfile() or entry.issym() or entry.islnk():
-            yield entry.name.removeprefix("./"), entry, lambda e=entry: archive.extractfile(e).read()
+            yield entry.name.removeprefix("./"), entry, partial(_content, archive, entry)
+
+
+def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
+    opened = archive.extractfile(entry)
+    assert opened is not None
+    return opened.read()
 
 
 def _data(deb: Path) -> bytes:

@@ -1,6 +1,7 @@
 """ext4 in the guest: made by Debian's own mke2fs, filled by fio, then loaded as any folder.
 
-The programs travel with a boot that needs them rather than in the image: what others measure stays the same to the byte.
+The programs travel with a boot that needs them rather than in the image: what others measure stays the same to the
+byte.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def programs(say: Say) -> dict[str, CpioEntry]:
 
 
 def made(top: str, filled: str) -> list[str]:
-    """Lines that make and mount it and fill it by the command `filled`. What a new file system does lazily in the background would lie beside the load."""
+    """Lines that make and mount it and fill it by the command `filled`. What a new file system does lazily in the
+    background would lie beside the load."""
     mounted = f"/dev/{top} {FOLDER}"
     options = "lazy_itable_init=1,lazy_journal_init=1,nodiscard"
     return [
@@ -55,7 +57,8 @@ def made(top: str, filled: str) -> list[str]:
         "export LD_LIBRARY_PATH=/cell/lib MKE2FS_CONFIG=/cell/mke2fs.conf",
         f"/cell/mke2fs -q -F -t ext4 -E {options} /dev/{top}",
         "unset LD_LIBRARY_PATH",
-        # Since 5.18 a thread reads every group's bitmap within seconds of the mount, half a second of a disk's time; before, the option is unknown.
+        # Since 5.18 a thread reads every group's bitmap within seconds of the mount, half a second of a disk's time;
+        # before, the option is unknown.
         f"mount -t ext4 -o noinit_itable,no_prefetch_block_bitmaps {mounted} 2>/dev/null || mount -t ext4 -o noinit_itable {mounted}",
         filled,
         "sync",

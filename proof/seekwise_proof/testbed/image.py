@@ -19,7 +19,8 @@ from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Package, Say
 from seekwise_proof.testbed.kernels import Kernel
 
-# Debian 12. What each is for: busybox the shell and its tools, mdadm arrays, nbd-client attaches drives, util-linux chrt; the rest are
+# Debian 12. What each is for: busybox the shell and its tools, mdadm arrays, nbd-client attaches drives, util-linux
+# chrt; the rest are
 # the libraries of these.
 PACKAGES = tuple(
     Package(f"debian/pool/main/{path}", sha256)
@@ -56,7 +57,7 @@ MODULES = (
     "raid1",
     "raid10",
     "raid456",
-    *(module for name in schedulers.known() for module in schedulers.testbed_modules(name)),
+    *(module for name in schedulers.registry() for module in schedulers.testbed_modules(name)),
     "null_blk",
     "scsi_debug",
     "ext4",
@@ -104,8 +105,8 @@ def build(kernel: Kernel, say: Say) -> Image:
 
 def _fixed(kernel: Kernel, package: Path, say: Say) -> tuple[Path, Path]:
     """What comes from packages alone, unpacked once: the kernel, and a cpio archive."""
-    packages = [package, *(debian.fetch(each, say) for each in PACKAGES)]
-    recipe = " ".join([*(each.name for each in packages), WANTED.pattern, *MODULES])
+    packages = [package, *(debian.fetch(word, say) for word in PACKAGES)]
+    recipe = " ".join([*(fetched.name for fetched in packages), WANTED.pattern, *MODULES])
     name = f"{kernel.series}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
     vmlinuz, base = debian.cache() / f"vmlinuz-{name}", debian.cache() / f"base-{name}.cpio"
     if vmlinuz.exists() and base.exists():
@@ -114,8 +115,8 @@ def _fixed(kernel: Kernel, package: Path, say: Say) -> tuple[Path, Path]:
     contents = {name: get for name, entry, get in debian.files(package) if entry.isfile()}
     _write(vmlinuz, next(get for name, get in contents.items() if name.startswith("boot/vmlinuz-"))())
     entries = _modules({name: get for name, get in contents.items() if "lib/modules/" in name})
-    for each in packages[1:]:
-        entries |= _programs(each)
+    for further in packages[1:]:
+        entries |= _programs(further)
     entries |= {name: CpioEntry.link("usr/" + name) for name in ("bin", "sbin", "lib", "lib64")}
     entries |= _applets(entries["usr/bin/busybox"].data)
     entries |= {name: CpioEntry.folder() for name in ("proc", "sys", "dev", "tmp", "run", "root", "etc", "var/lock")}
@@ -129,7 +130,7 @@ def _modules(contents: dict[str, modules.Content]) -> dict[str, CpioEntry]:
     for name in MODULES:
         order = found.ordered((name,))
         entries[f"lab/modules/{name}.order"] = CpioEntry.file("\n".join(order).encode() + b"\n")
-        entries |= {f"lab/modules/{each}.ko": CpioEntry.file(found.content(each)) for each in order}
+        entries |= {f"lab/modules/{module}.ko": CpioEntry.file(found.content(module)) for module in order}
     return entries
 
 

@@ -1,7 +1,10 @@
-"""One boot of the guest: qemu by software emulation, a clock that counts instructions, results over the second serial port.
+"""One boot of the guest: qemu by software emulation, a clock that counts instructions, results over the second serial
+port.
 
-Nothing is written to disk: the initramfs and both serial lines are files in memory, and qemu dies with us (`control.child`).
-Not deterministic, and so not used: several processors, `shift=auto`, `sleep=on`, disks or networks of the host. `processor` says
+Nothing is written to disk: the initramfs and both serial lines are files in memory, and qemu dies with us
+(`control.child`).
+Not deterministic, and so not used: several processors, `shift=auto`, `sleep=on`, disks or networks of the host.
+`processor` says
 why all of qemu stays on one of the host's processors.
 """
 
@@ -150,7 +153,9 @@ def _result(back: bytes, console: bytes, host_s: float) -> Output:
     try:
         with tarfile.open(fileobj=io.BytesIO(back), mode="r:gz") as archive:
             files = {
-                each.name.removeprefix("./"): archive.extractfile(each).read() for each in archive if each.isfile()
+                entry.name.removeprefix("./"): content.read()
+                for entry in archive
+                if entry.isfile() and (content := archive.extractfile(entry)) is not None
             }
     except (tarfile.TarError, EOFError, OSError) as error:
         raise GuestError(f"nothing that can be read came back from the guest: {error}{_last(console)}") from None

@@ -55,7 +55,7 @@ class Modules:
         """Direct dependencies alone, from `.modinfo`; names with `_`."""
         # Section .modinfo: strings KEY=VALUE, each with a zero at its end.
         found = re.search(rb"\0depends=([^\0]*)\0", self.content(name))
-        return [_plain(each) for each in found[1].decode().split(",") if each] if found else []
+        return [_plain(word) for word in found[1].decode().split(",") if word] if found else []
 
 
 def _plain(path: str) -> str:

@@ -1,6 +1,8 @@
-"""The two programs that the guest gets from source: fio, and our own drive server. Both static, so that they bring nothing along.
+"""The two programs that the guest gets from source: fio, and our own drive server. Both static, so that they bring
+nothing along.
 
-Debian's fio package brings some sixty libraries (80 MB, Ceph and Gluster among them), which would have to be unpacked at every boot.
+Debian's fio package brings some sixty libraries (80 MB, Ceph and Gluster among them), which would have to be unpacked
+at every boot.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     serve drives → the queue as it shall be → array → what is set on top → each phase, between two looks at the counters → all down
 
-An nbd device takes 128 requests at once and calls itself flash. A drive that takes fewer gets as many tags as it has commands, says
+An nbd device takes 128 requests at once and calls itself flash. A drive that takes fewer gets as many tags as it has
+commands, says
 that it rotates if it does, and has the limits that Linux gives a SATA drive, unless the study says otherwise.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from seekwise import schedulers
 from seekwise.errors import UsageError
@@ -29,12 +31,16 @@ CHUNK_KIB = 512
 MAX_SECTORS_KB = 1280
 # Linux v6.1 block/blk-mq-sched.h: with a scheduler twice the tags, at most twice 128.
 TAGS_MAX = 128
-# nbd's worker threads run at nice -20 (its receivers, and kblockd, which sends). On the guest's one processor they and the first of fio's threads to be ready
-# kept the others from starting for as long as a short trial lasts: eight writers of 64 KiB ran two by two, and fio's rate of the group was
-# twice what the processor can do. Ahead of them all start together, and go on as if each had a processor. The drives stay ahead at 50.
+# nbd's worker threads run at nice -20 (its receivers, and kblockd, which sends). On the guest's one processor they and
+# the first of fio's threads to be ready
+# kept the others from starting for as long as a short trial lasts: eight writers of 64 KiB ran two by two, and fio's
+# rate of the group was
+# twice what the processor can do. Ahead of them all start together, and go on as if each had a processor. The drives
+# stay ahead at 50.
 # Disks leave the processor idle: their loads run as a user's would.
 AHEAD = "chrt -f 10 "
-# A thread of a real-time class that names no priority for its requests gets the highest (get_current_ioprio of include/linux/ioprio.h); this is
+# A thread of a real-time class that names no priority for its requests gets the highest (get_current_ioprio of
+# include/linux/ioprio.h); this is
 # what it would get otherwise.
 USUAL_PRIORITY = ("prioclass=2", "prio=4")
 
@@ -179,7 +185,10 @@ def _queue(leaf: str, storage: Storage, scheduler: str, values: dict[str, Value]
 
 
 def _array(storage: Storage) -> list[str]:
-    words = ["mdadm --create /dev/md0 --run --quiet --metadata=1.2", f"--level={storage.level.removeprefix('raid')}"]
+    words = [
+        "mdadm --create /dev/md0 --run --quiet --metadata=1.2",
+        f"--level={str(storage.level).removeprefix('raid')}",
+    ]
     if storage.level != "raid1":
         words.append(f"--chunk={storage.chunk_kib}")
     if storage.level != "raid0":
@@ -207,7 +216,7 @@ def job(load: Load, step: PlannedPhase, storage: Storage, seed: int) -> str:
         place = filesystem.place(load.size_bytes)
     else:
         place = fio_job.FioTarget(
-            device=f"/dev/{storage.top}", offset_bytes=storage.start_bytes, region_bytes=load.size_bytes
+            device=Path("/dev", storage.top), offset_bytes=storage.start_bytes, region_bytes=load.size_bytes
         )
     lines = fio_job.phase(load, step, place, seed).splitlines()
     if storage.whole_drive:

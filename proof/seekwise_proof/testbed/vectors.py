@@ -1,10 +1,14 @@
-"""A request list on a real kernel, recorded in the published format: `python -m seekwise_proof.testbed.vectors`, or `make vectors`.
+"""A request list on a real kernel, recorded in the published format: `python -m seekwise_proof.testbed.vectors`, or
+`make vectors`.
 
-A bug report becomes a test: write down what was submitted, record what the kernel made of it, and `seekwise verify vectors` holds the
-models against it. The device is null_blk, one queue: every request takes the same time, wherever it lies. What is written beside
+A bug report becomes a test: write down what was submitted, record what the kernel made of it, and
+`seekwise verify vectors` holds the
+models against it. The device is null_blk, one queue: every request takes the same time, wherever it lies. What is
+written beside
 NAME.csv is NAME.conf, the settings in force.
 
-LIST is `lists/NAME.list` (`time_us,proc,op,sector,sectors`) or `requests/NAME.requests.csv` with NAME.processes.csv beside it.
+LIST is `lists/NAME.list` (`time_us,proc,op,sector,sectors`) or `requests/NAME.requests.csv` with NAME.processes.csv
+beside it.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from seekwise_proof.testbed import image, kernels, machine
 from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Say
 
-SCHEDULERS = tuple(row.name for row in schedulers.known().values() if row.multi_queue)
+SCHEDULERS = tuple(row.name for row in schedulers.registry().values() if row.multi_queue)
 NR_REQUESTS = 256
 TIMEOUT_S = 1800.0
 HEADER = "time_ns,event,op,sector,sectors,proc"
@@ -36,7 +40,8 @@ EVENTS = {
     "block_bio_frontmerge": "frontmerge",
     "block_rq_merge": "merge",
 }
-# Linux v6.1 include/trace/events/block.h: `major,minor rwbs [bytes (command)] sector + sectors [process]`, 6.12 with the priority.
+# Linux v6.1 include/trace/events/block.h: `major,minor rwbs [bytes (command)] sector + sectors [process]`, 6.12 with
+# the priority.
 ROW = re.compile(r"\s(\d+): (block_\w+): (\d+,\d+) (\w+) (?:\d+ )?(?:\(.*?\) )?(\d+) \+ (\d+) ")
 KEPT = ("scheduler", "nr_requests", "rotational", "max_sectors_kb", "nomerges", "rq_affinity")
 
@@ -88,8 +93,8 @@ def read(path: Path) -> RequestList:
     known = {row.proc: (0, 0, 0) for row in rows}
     for number, line in _lines(processes or ""):
         try:
-            proc, *numbers = (int(part.removeprefix("p")) for part in line.split(","))
-            known[proc] = tuple(numbers)
+            proc, io_class, io_level, start_ns = (int(part.removeprefix("p")) for part in line.split(","))
+            known[proc] = (io_class, io_level, start_ns)
         except ValueError:
             raise UsageError(f"{companion}:{number}: `{line}` is not proc,ioprio_class,ioprio_level,start_ns") from None
     return RequestList(known, tuple(rows))
@@ -190,7 +195,8 @@ def _submit() -> bytes:
 
 
 def parse(trace: str, start: int, requests: RequestList) -> str:
-    """ftrace's text as rows of the published format. A request belongs to the process whose list has its first sector."""
+    """ftrace's text as rows of the published format. A request belongs to the process whose list has its first
+    sector."""
     owner: dict[int, int] = {}
     for row in requests.rows:
         for sector in range(row.sector, row.sector + row.sectors, 8):
@@ -201,15 +207,15 @@ def parse(trace: str, start: int, requests: RequestList) -> str:
         found = ROW.search(line)
         if found is None or found[2] not in EVENTS:
             continue
-        ticks, event, device, rwbs, sector, sectors = found.groups()
+        ticks, event, device, rwbs, first, sectors = found.groups()
         if not int(sectors):
             # A flush without data: `sync` at the end.
             continue
         devices.add(device)
         letters = rwbs.replace("F", "") if rwbs.startswith("F") else rwbs
-        proc = owner.get(int(sector), owner.get(int(sector) // 8 * 8))
+        proc = owner.get(int(first), owner.get(int(first) // 8 * 8))
         name = f"p{proc}" if proc is not None else ""
-        rows.append(f"{int(ticks) - start},{EVENTS[event]},{letters},{sector},{sectors},{name}")
+        rows.append(f"{int(ticks) - start},{EVENTS[event]},{letters},{first},{sectors},{name}")
     if len(devices) != 1:
         raise SeekwiseError(f"the trace tells of {len(devices)} devices instead of one")
     return "\n".join(rows) + "\n"
@@ -236,9 +242,17 @@ def folder_of(out: Path, kernel: str, scheduler: str, depth: int, tunables: dict
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the recordings."
 )
-def command(lists, series, schedulers, tunables, service_us, depth, out) -> None:
+def command(
+    lists: tuple[Path, ...],
+    series: tuple[str, ...],
+    schedulers: tuple[str, ...],
+    tunables: tuple[str, ...],
+    service_us: float,
+    depth: int,
+    out: Path,
+) -> None:
     """Record request LISTS on real kernels and schedulers, in the format of tests/vectors."""
-    values = {name: int(value) for name, _, value in (each.partition("=") for each in tunables)}
+    values = {name: int(value) for name, _, value in (tunable.partition("=") for tunable in tunables)}
     for path in lists:
         requests = read(path)
         name = path.name.removesuffix(".list").removesuffix(".requests.csv")

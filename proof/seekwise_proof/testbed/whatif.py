@@ -1,10 +1,14 @@
-"""Programs on virtual drives, recorded by the guest's own tracepoints: `python -m seekwise_proof.testbed.whatif FOLDER [WORD…]`.
+"""Programs on virtual drives, recorded by the guest's own tracepoints:
+`python -m seekwise_proof.testbed.whatif FOLDER [WORD…]`.
 
-A combination is a use on a storage under a scheduler. Each is run and recorded for real; `validate.whatif` takes one recording, predicts what the other
-schedulers and storages would have done, and compares. In FOLDER come `USE@STORAGE@SCHEDULER.swt`, the requests of a run as `seekwise record`
+A combination is a use on a storage under a scheduler. Each is run and recorded for real; `validate.whatif` takes one
+recording, predicts what the other
+schedulers and storages would have done, and compares. In FOLDER come `USE@STORAGE@SCHEDULER.swt`, the requests of a run
+as `seekwise record`
 would write them. WORDs choose the combinations whose names contain all of them; what is there already is not run again.
 
-Requests are recorded where a program hands them to the storage: above md, whose bios are traced, or at the drive's queue.
+Requests are recorded where a program hands them to the storage: above md, whose bios are traced, or at the drive's
+queue.
 """
 
 from __future__ import annotations
@@ -52,7 +56,8 @@ class RecordedUse:
 
     name: str
     disk: str = ""
-    """fio's jobs for a disk, and those for flash, whose programs think between requests: the guest's one processor would be all that is seen."""
+    """fio's jobs for a disk, and those for flash, whose programs think between requests: the guest's one processor
+    would be all that is seen."""
     flash: str = ""
     program: str = ""
     """Lines of the guest's shell, with files below /tmp/data."""

@@ -1,6 +1,8 @@
-"""What a figure is worth: whether the model was fitted to the data it is compared with, chosen with them in sight, or foretold them.
+"""What a figure is worth: whether the model was fitted to the data it is compared with, chosen with them in sight, or
+foretold them.
 
-The marking lies beside the data: `basis.toml` in the folder of a data file or in one above it, rules in order, the first that matches counts.
+The marking lies beside the data: `basis.toml` in the folder of a data file or in one above it, rules in order, the
+first that matches counts.
 
     [[rule]]
     file = "*/claims.toml"            # pattern of the path below the folder of basis.toml, with a slash in front
@@ -8,7 +10,8 @@ The marking lies beside the data: `basis.toml` in the folder of a data file or i
     basis = "fitted"
     reason = "read_ahead_kib of the 3ware cards is set from it"
 
-Data without a marking beside them were never in this tree. Their rows are foretold, unless the same row, by its name, is among the data
+Data without a marking beside them were never in this tree. Their rows are foretold, unless the same row, by its name,
+is among the data
 that the program ships with.
 """
 
@@ -80,7 +83,7 @@ class BasisRule:
 
     def matches(self, path: str, row: str) -> bool:
         """Shell patterns on the file's path and on the row's name; case counts."""
-        return fnmatch.fnmatchcase(path, self.file) and any(fnmatch.fnmatchcase(row, each) for each in self.rows)
+        return fnmatch.fnmatchcase(path, self.file) and any(fnmatch.fnmatchcase(row, pattern) for pattern in self.rows)
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Marking:
         """The first rule that matches; None where none does, or where the row is not among `known`."""
         if self.known is not None and row not in self.known:
             return None
-        return next((each for each in self.rules if each.matches(self.path, row)), None)
+        return next((candidate for candidate in self.rules if candidate.matches(self.path, row)), None)
 
     def basis(self, row: str = "") -> Basis:
         """FORETOLD where no rule says otherwise."""
@@ -112,7 +115,8 @@ class Marking:
 
 
 def marking(path: Path, shipped: Path | None = None, known: Collection[str] = ()) -> Marking:
-    """The marking of a data file. `shipped`, `known`: the kind's own data and the names of its rows, for a copy that lies elsewhere."""
+    """The marking of a data file. `shipped`, `known`: the kind's own data and the names of its rows, for a copy that
+    lies elsewhere."""
     path = path.resolve()
     for folder in path.parents:
         if (folder / NAME).is_file():
@@ -125,7 +129,7 @@ def marking(path: Path, shipped: Path | None = None, known: Collection[str] = ()
 def _shipped_rules(shipped: Path) -> tuple[BasisRule, ...]:
     """In a clone beside the data, in a package beside their copy."""
     places = (shipped.parent / NAME, shipped.with_suffix(f".{NAME}"))
-    return next((_rules(each) for each in places if each.is_file()), ())
+    return next((_rules(place) for place in places if place.is_file()), ())
 
 
 @functools.cache
@@ -133,8 +137,8 @@ def _rules(file: Path) -> tuple[BasisRule, ...]:
     try:
         found = tomllib.loads(read_text(file))["rule"]
         rules = tuple(
-            BasisRule(each["file"], tuple(each.get("rows", ["*"])), Basis(each["basis"]), str(each["reason"]))
-            for each in found
+            BasisRule(entry["file"], tuple(entry.get("rows", ["*"])), Basis(entry["basis"]), str(entry["reason"]))
+            for entry in found
         )
         if any(rule.basis is Basis.UNREAD for rule in rules):
             raise ValueError("`unread` is found, not marked")
@@ -159,7 +163,7 @@ def counts(shares: Shares) -> BasisCounts:
 
 def lines(shares: Shares) -> list[str]:
     """`fitted 3 of 3 (3 %): parameters were set from these data`; nothing where nothing is counted."""
-    total = sum(each.total for each in shares.values())
+    total = sum(share.total for share in shares.values())
     if not total:
         return []
     made = []

@@ -1,4 +1,5 @@
-"""What the VM testbed measured, as small tables that are kept: `python -m seekwise_proof.validate._ladder_tables DB FOLDER`, or `make ladder`.
+"""What the VM testbed measured, as small tables that are kept:
+`python -m seekwise_proof.validate._ladder_tables DB FOLDER`, or `make ladder`.
 
 A row is a combination and setting of one of the studies in `studies/ladder/`: what the real kernel did with the model's drives. `seekwise
 verify ladder` holds the simulator against it without qemu. A table is the newest run of its study in DB, finished or not.

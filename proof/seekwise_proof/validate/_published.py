@@ -1,4 +1,5 @@
-"""What publications say, against the simulator: every fact, by its name, is met or missed, and a share of them is required.
+"""What publications say, against the simulator: every fact, by its name, is met or missed, and a share of them is
+required.
 
 The facts come with other distributions (entry points of the group `seekwise.checks`), each as an object with
 
@@ -98,4 +99,4 @@ class Publications:
 
 @functools.cache
 def _names(path: Path, table: str, key: str) -> frozenset[str]:
-    return frozenset(str(each[key]) for each in tomllib.loads(read_text(path))[table]) if path.exists() else frozenset()
+    return frozenset(str(load[key]) for load in tomllib.loads(read_text(path))[table]) if path.exists() else frozenset()

@@ -1,7 +1,8 @@
 """The frame that every kind of verification shares: a report, its JSON, and how kinds are found.
 
 Contract of `--json`: one document with `schema`, `kind`, `passed`, `total` and
-`files: [{file, passed, total, misses}]`, plus what a kind adds. An unreadable, unknown or unfinished file or row counts all
+`files: [{file, passed, total, misses}]`, plus what a kind adds. An unreadable, unknown or unfinished file or row counts
+all
 its points as missed; a file of which not even the number of points is known counts as one.
 """
 
@@ -105,10 +106,11 @@ def unread(file: str | Path, total: int) -> Shares:
 
 
 def below(folder: Path) -> Iterator[Path]:
-    """What lies in a folder and those below it, on one filesystem, so that `/` does not mean /proc; what may not be read is passed over."""
+    """What lies in a folder and those below it, on one filesystem, so that `/` does not mean /proc; what may not be
+    read is passed over."""
     filesystem = os.stat(folder).st_dev
     for place, folders, names in os.walk(folder):
-        folders[:] = [each for each in folders if _is_on(Path(place, each), filesystem)]
+        folders[:] = [name for name in folders if _is_on(Path(place, name), filesystem)]
         yield from (Path(place, name) for name in names)
 
 

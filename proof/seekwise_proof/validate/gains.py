@@ -1,10 +1,14 @@
 """Gains that others measured, over a base of their own, against the simulator.
 
-FILE begins `id,group,kernel,scheduler,…`: a row a published number. `ask` names a study in the folder `ask/` beside the file and `select` (JSON)
-the rows of its export; `base` is the row whose value its gain is taken over. A row without `ask` cannot be asked and is left out of the totals.
+FILE begins `id,group,kernel,scheduler,…`: a row a published number. `ask` names a study in the folder `ask/` beside the
+file and `select` (JSON)
+the rows of its export; `base` is the row whose value its gain is taken over. A row without `ask` cannot be asked and is
+left out of the totals.
 
-A gain passes within 10 % of the published one; required are 75 % of the gains within 10 % and 92 % within 25 %. Rows without a base are
-levels of drives that are seldom the very ones of the model: how many are within 25 % is said beside it. Orderings lie in `orderings.csv` in the
+A gain passes within 10 % of the published one; required are 75 % of the gains within 10 % and 92 % within 25 %. Rows
+without a base are
+levels of drives that are seldom the very ones of the model: how many are within 25 % is said beside it. Orderings lie
+in `orderings.csv` in the
 same folder: `holds` says in which range rows or their ratios lie (`ROW / ROW in LOW..HIGH; …`); every one is required.
 Ends with status 5 when something required is missed.
 """
@@ -180,7 +184,8 @@ class AnsweredTable:
         return abs(simulated / published - 1), f"{published:.3g}, simulated {simulated:.3g}"
 
     def broken(self, conditions: str) -> str | None:
-        """The first of `ROW / ROW in LOW..HIGH; …` that the answers do not meet. Raises ValueError for one that cannot be read or asked."""
+        """The first of `ROW / ROW in LOW..HIGH; …` that the answers do not meet. Raises ValueError for one that cannot
+        be read or asked."""
         for condition in conditions.split(";"):
             if (match := CONDITION.fullmatch(condition.strip())) is None:
                 raise ValueError(f"`{condition.strip()}` is no condition: ROW / ROW in LOW..HIGH")
@@ -284,4 +289,4 @@ def text(report: Gains) -> str:
 def _counted(file: GainTable) -> Iterable[str]:
     yield f"within 25 %: {file.farther.passed} of {file.farther.total} gains, {file.levels.passed} of {file.levels.total} levels"
     yield f"orderings: {file.orderings.passed} of {file.orderings.total}; rows that no study asks for: {file.not_asked}"
-    yield "by group: " + ", ".join(f"{name} {each.passed} of {each.total}" for name, each in file.groups.items())
+    yield "by group: " + ", ".join(f"{name} {group.passed} of {group.total}" for name, group in file.groups.items())

@@ -1,6 +1,7 @@
 """Tables of periods: `table,period,start_s,use,setting,metric,value`, as a live-switched run makes them.
 
-Truth beside it: `table,use,metric,setting_a,setting_b,ratio`, ratio = true a / b. The order of the periods matters: consecutive
+Truth beside it: `table,use,metric,setting_a,setting_b,ratio`, ratio = true a / b. The order of the periods matters:
+consecutive
 periods are correlated, and a setting can leave something behind for the next.
 """
 
@@ -73,7 +74,7 @@ def entries(rows: Iterable[PeriodRow]) -> dict[str, list[UseFigure]]:
 
 def verdicts(rows: Sequence[PeriodRow]) -> list[Verdict]:
     """Every pair of settings of every use by every metric."""
-    return [verdict for members in entries(rows).values() for each in judge(members) for verdict in each.verdicts]
+    return [verdict for members in entries(rows).values() for judged in judge(members) for verdict in judged.verdicts]
 
 
 def limit_log(metric: str) -> float:

@@ -1,10 +1,13 @@
 """Simulated rates against recorded rates (validation levels 4 and 5).
 
-The format is known by the header. `kernel,target,array,…`: recorded machines. `pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published
-table of an SSD RAID 10; a row passes within 20 %, the median error must stay within 10 % and no row may be off by more than 35 %.
+The format is known by the header. `kernel,target,array,…`: recorded machines.
+`pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published
+table of an SSD RAID 10; a row passes within 20 %, the median error must stay within 10 % and no row may be off by more
+than 35 %.
 `source,cores,devices,processes,…`: schedulers on fast drives with many cores (`_core_table.py`).
 
-Machine tables: a row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded rates differ by more than
+Machine tables: a row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded rates
+differ by more than
 10 %: the same one has to be ahead. Rows and pairs are required separately: 90 % of rows, every pair.
 """
 
@@ -60,8 +63,10 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Rates:
     files = [_table(path, options) for path in files_below(paths, [".csv"])]
     tables = [file for file in files if isinstance(file, RateTable)]
     pairs = sum((file.pairs for file in tables if isinstance(file, MachineTable)), Count())
-    met = bool(files) and len(tables) == len(files) and all(each.met for each in tables) and pairs.passed == pairs.total
-    bars = dict.fromkeys(each.BAR for each in tables)
+    met = (
+        bool(files) and len(tables) == len(files) and all(table.met for table in tables) and pairs.passed == pairs.total
+    )
+    bars = dict.fromkeys(table.BAR for table in tables)
     return Rates(files=files, required="; ".join(bars) or MachineTable.BAR, met=met, pairs=pairs)
 
 
@@ -77,7 +82,7 @@ def _table(path: Path, options: dict[str, Any]) -> FileReport:
         return core_table.report(path, text, SEED)
     if text.startswith(MACHINE_BEGINS):
         return _machine_table(path, text)
-    begins = " or ".join(f"`{each}…`" for each in (MACHINE_BEGINS, *others, core_table.BEGINS))
+    begins = " or ".join(f"`{word}…`" for word in (MACHINE_BEGINS, *others, core_table.BEGINS))
     return unreadable_table(path, text, f"line 1 is no header that is known: {begins}")
 
 

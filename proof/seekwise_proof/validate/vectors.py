@@ -1,12 +1,17 @@
 """Scheduler models against recordings of real kernels (validation level 1).
 
-FILE is a recording `time_ns,event,op,sector,sectors,proc`. Single-queue kernels: `SCHEDULER/KERNEL__WORKLOAD__DEVICE.csv` with
+FILE is a recording `time_ns,event,op,sector,sectors,proc`. Single-queue kernels:
+`SCHEDULER/KERNEL__WORKLOAD__DEVICE.csv` with
 `requests/` in the same folder or above; blk-mq: with its `.conf` in the same folder. A folder is searched recursively.
 
-A point is each request that the kernel dispatched, and each run of the queue that dispatched nothing. `contested` points had a
-choice. `not asked`: after a completion that runs no queue the kernel asks no scheduler; such points count as right, and their
-number is shown. Ends with status 5 when a file cannot be replayed to its end (all its points are missed then) or a scheduler
-and kernel falls short of the share required of all points and again of the contested ones: 99.5 % for noop, deadline, mq-deadline and
+A point is each request that the kernel dispatched, and each run of the queue that dispatched nothing. `contested`
+points had a
+choice. `not asked`: after a completion that runs no queue the kernel asks no scheduler; such points count as right, and
+their
+number is shown. Ends with status 5 when a file cannot be replayed to its end (all its points are missed then) or a
+scheduler
+and kernel falls short of the share required of all points and again of the contested ones: 99.5 % for noop, deadline,
+mq-deadline and
 kyber, 98 % for anticipatory and cfq, 95 % for bfq.
 """
 
@@ -93,7 +98,9 @@ def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Vectors:
         met=outcome["met"],
         contested=Count(**outcome["contested"]),
         unasked=outcome["unasked"],
-        groups=[SchedulerAgreement(**{**each, "contested": Count(**each["contested"])}) for each in outcome["groups"]],
+        groups=[
+            SchedulerAgreement(**{**group, "contested": Count(**group["contested"])}) for group in outcome["groups"]
+        ],
     )
 
 

@@ -1,11 +1,15 @@
 """Predictions from recordings against the same programs on the storage that was predicted.
 
-FOLDER holds `measured.csv` (`run,requests,rate_bytes_per_s,p50_ns,p99_ns`; a run is USE@STORAGE@SCHEDULER) and recordings RUN.swt, as
-`python -m seekwise_proof.testbed.whatif` makes both on a real kernel with virtual drives. Each recording predicts every other run of its use: what the
+FOLDER holds `measured.csv` (`run,requests,rate_bytes_per_s,p50_ns,p99_ns`; a run is USE@STORAGE@SCHEDULER) and
+recordings RUN.swt, as
+`python -m seekwise_proof.testbed.whatif` makes both on a real kernel with virtual drives. Each recording predicts every
+other run of its use: what the
 other schedulers and the other storages would do to it. FILE is such a table.
 
-A prediction passes when the rate is met within 10 %. Required over all: median error of rate and p50 at most 5 %, of p99 15 %, and the scheduler
-that is predicted to be best at most 5 % behind the best one, or within its noise, in 90 % of the choices. The same requests sent at their recorded times
+A prediction passes when the rate is met within 10 %. Required over all: median error of rate and p50 at most 5 %, of
+p99 15 %, and the scheduler
+that is predicted to be best at most 5 % behind the best one, or within its noise, in 90 % of the choices. The same
+requests sent at their recorded times
 (`open`) are beside it, to show what dependencies buy. Ends with status 5 when one is missed.
 """
 
@@ -97,7 +101,8 @@ class Prediction:
         return self.recorded.split("@")[1] == self.measured.storage
 
     def error(self, metric: str, opened: bool = False) -> float:
-        """Relative error, 0.1 for 10 % either way. `opened`: of the replay at recorded times, else of the closed loop."""
+        """Relative error, 0.1 for 10 % either way. `opened`: of the replay at recorded times, else of the closed
+        loop."""
         said = (self.opened if opened else self.closed)[metric]
         return abs(said / self.measured.value(metric) - 1)
 
@@ -132,7 +137,8 @@ def text_of(rows: Sequence[MeasuredRun]) -> str:
 def measured(path: Path) -> MeasuredRun:
     """What the programs of a recording saw.
 
-    Of each program the first request is left out of the latencies: fio starts its threads ahead of the kernel's, which get the testbed's one
+    Of each program the first request is left out of the latencies: fio starts its threads ahead of the kernel's, which
+    get the testbed's one
     processor when all have started. Those requests would be most of the slowest 1 % of a thousand.
     """
     with temporary.private("verify") as folder:
@@ -150,7 +156,7 @@ def _latencies(path: Path, load: loads.TracedLoad) -> np.ndarray:
     rows = np.concatenate(list(chunks))
     rows = rows[np.argsort(rows["arrival_ns"], kind="stable")]
     front = whatif.members(load.groups, FOREGROUND)
-    names = {each.name for each in load.programs if each.group in front}
+    names = {program.name for program in load.programs if program.group in front}
     rows = rows[np.isin(rows["process"], [place for place, name in enumerate(notes.processes) if name in names])]
     _, first = np.unique(rows["process"], return_index=True)
     rows = np.delete(rows, first)
@@ -195,15 +201,15 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> VerifiedWhatIf:
             files.append(unreadable(path, error.message))
             continue
         found += predictions
-        misses = [_miss(each) for each in predictions if each.error("rate") > RATE_WITHIN]
+        misses = [_miss(prediction) for prediction in predictions if prediction.error("rate") > RATE_WITHIN]
         passed, total = len(predictions) - len(misses), len(predictions)
         shares = marking(path).whole(passed, total)
         files.append(FileReport(file=str(path), passed=passed, total=total, misses=misses, shares=shares))
     summary = agreement(found)
     met = bool(found) and _meets(summary) and not any(file.broken for file in files)
     parts = {
-        "other_scheduler": agreement([each for each in found if each.is_same_storage]),
-        "other_storage": agreement([each for each in found if not each.is_same_storage]),
+        "other_scheduler": agreement([prediction for prediction in found if prediction.is_same_storage]),
+        "other_storage": agreement([prediction for prediction in found if not prediction.is_same_storage]),
     }
     return VerifiedWhatIf(files=files, required=BAR, met=met, agreement={**summary, **parts})
 
@@ -230,7 +236,7 @@ def predict(recording: Path, rows: Sequence[MeasuredRun]) -> list[Prediction]:
     wanted = [row for row in rows if row.use == use and row.run != recording.stem]
     if not wanted:
         return []
-    settings = [whatif.asked(setting_of(row), {})[0] for row in wanted]
+    settings = [whatif.candidate_storages(setting_of(row), {})[0] for row in wanted]
     for row, setting in zip(wanted, settings, strict=True):
         if row.storage.startswith(testbed.DISKS):
             device: Any = setting.spec["device"]
@@ -262,14 +268,15 @@ def _values(load: loads.TracedLoad, outcomes: Sequence[dict[str, Any]]) -> dict[
 
 
 def agreement(found: Sequence[Prediction]) -> dict[str, Any]:
-    """Median and 90th percentile of each metric's error, closed and open, and how often the best scheduler was found."""
+    """Median and 90th percentile of each metric's error, closed and open, and how often the best scheduler was
+    found."""
     if not found:
         return {"predictions": 0}
     summary: dict[str, Any] = {"predictions": len(found), "storages": len({p.measured.storage for p in found})}
     for name, opened in (("closed", False), ("open", True)):
         summary[name] = {}
         for metric in LIMITS:
-            errors = sorted(each.error(metric, opened) for each in found)
+            errors = sorted(prediction.error(metric, opened) for prediction in found)
             summary[name][metric] = {
                 "median_error": statistics.median(errors),
                 "p90_error": errors[min(int(0.9 * len(errors)), len(errors) - 1)],
@@ -282,14 +289,14 @@ def agreement(found: Sequence[Prediction]) -> dict[str, Any]:
 def _best(found: Sequence[Prediction], opened: bool) -> tuple[int, int]:
     """Choices of a scheduler, from one recording for one storage, that come within 5 % of the best one's rate."""
     choices: dict[tuple[str, str], list[Prediction]] = {}
-    for each in found:
-        choices.setdefault((each.recorded, each.measured.storage), []).append(each)
+    for prediction in found:
+        choices.setdefault((prediction.recorded, prediction.measured.storage), []).append(prediction)
     right = of = 0
     for same in choices.values():
         if len(same) < 2:
             continue
         chosen = max(same, key=lambda each: (each.opened if opened else each.closed)["rate"])
-        best = max(each.measured.rate_bytes_per_s for each in same)
+        best = max(prediction.measured.rate_bytes_per_s for prediction in same)
         of += 1
         right += chosen.measured.rate_bytes_per_s >= best * (1 - BEST_WITHIN)
     return right, of

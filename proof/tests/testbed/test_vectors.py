@@ -49,6 +49,15 @@ def test_the_legacy_format_brings_priorities_and_waits():
     assert {row.wait for row in read.rows} <= {"own", "no", "all"} and len(read.rows) > 100
 
 
+@pytest.mark.parametrize("line", ["1,2", "1,2,7", "1,2,7,0,0", "p1,x,0,0"])
+def test_a_line_of_processes_with_another_number_of_values_is_named(tmp_path, line):
+    requests = tmp_path / "a.requests.csv"
+    requests.write_text((LISTS / "requests" / "prio_be_a.requests.csv").read_text())
+    (tmp_path / "a.processes.csv").write_text(f"1,2,7,0\n{line}\n")
+    with pytest.raises(UsageError, match=r"a\.processes\.csv:2"):
+        vectors.read(requests)
+
+
 @pytest.mark.parametrize("line", ["1,2,R,8", "x,0,R,8,8", "1,0,Q,8,8", "1,0,R,8,0", "1,0,R,-8,8"])
 def test_a_line_that_is_no_request_is_named(tmp_path, line):
     with pytest.raises(UsageError, match=r"a\.list:2"):

@@ -22,8 +22,9 @@ from seekwise.workload.study.quantity import time_text
 WIDTH = 80
 
 
-def shown(target: str, watch_s: float | None, root: Path, *, as_json: bool) -> bool:
-    """Says it of an md array; False where the target lies on none. UsageError where a captured machine is to be watched."""
+def show(target: str, watch_s: float | None, root: Path, *, as_json: bool) -> bool:
+    """Says it of an md array; False where the target lies on none. UsageError where a captured machine is to be
+    watched."""
     tree = open_tree(root)
     stack = read_stack(tree)
     found = resolve_path(stack, target)

@@ -1,7 +1,9 @@
-"""`seekwise compare OLD.tar.gz NEW.tar.gz`: which settings of a machine changed between two captures, and who set each."""
+"""`seekwise compare OLD.tar.gz NEW.tar.gz`: which settings of a machine changed between two captures, and who set
+each."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -56,7 +58,7 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
     trees = [open_tree(path) for path in (base, new)]
     stacks = [read_stack(tree) for tree in trees]
     found = [
-        {history.names_drive(each.device): each for each in status.read(tree, stack).devices}
+        {history.names_drive(device.device): device for device in status.read(tree, stack).devices}
         for tree, stack in zip(trees, stacks, strict=True)
     ]
     changes = [
@@ -70,13 +72,15 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
     kernels = [stack.kernel or "unknown" for stack in stacks]
     headline = _headline(len(changes), len(set(found[0]) & set(found[1])), kernels)
     if as_json:
-        listed = [CapturedChange(each.device.name, name, _side(old), _side(now)) for each, name, old, now in changes]
+        listed = [
+            CapturedChange(change.device.name, name, _side(old), _side(now)) for change, name, old, now in changes
+        ]
         _shown.echo_json(ComparedCaptures(headline, kernels, gone, come, listed))
     else:
         said = [headline, *(f"gone: {name}" for name in gone), *(f"new: {name}" for name in come)]
-        for each, attribute, before, after in changes:
+        for change, attribute, before, after in changes:
             said.append("")
-            said.append(f"{each.device.name} {attribute.rpartition('/')[2]}: {_value(before)} → {_value(after)}")
+            said.append(f"{change.device.name} {attribute.rpartition('/')[2]}: {_value(before)} → {_value(after)}")
             said += [f"  {word}: {_who(value)}" for word, value in (("before", before), ("now", after)) if value]
         for line in said:
             if line:
@@ -87,7 +91,7 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
         raise NotMetError(f"{len(changes)} settings differ", hint="asked for with --fail-if")
 
 
-def _changes(before: DeviceStatus, after: DeviceStatus):
+def _changes(before: DeviceStatus, after: DeviceStatus) -> Iterator[tuple[str, Value | None, Value | None]]:
     old = {value.attribute: value for value in before.settings}
     new = {value.attribute: value for value in after.settings}
     for name in dict.fromkeys([*old, *new]):
@@ -113,4 +117,4 @@ def _who(value: Value) -> str:
 
 
 def _side(value: Value | None) -> CapturedValue | None:
-    return value and CapturedValue(value.value, value.source, value.set_by, value.why)
+    return None if value is None else CapturedValue(value.value, value.source, value.set_by, value.why)

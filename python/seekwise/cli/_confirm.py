@@ -1,4 +1,5 @@
-"""`seekwise apply --confirm`: settings that are undone unless somebody confirms them in time; leaving does not end the time."""
+"""`seekwise apply --confirm`: settings that are undone unless somebody confirms them in time; leaving does not end the
+time."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from seekwise.errors import MissingError, NotMetError, RefusedError, SeekwiseErr
 from seekwise.settings import guard_log
 from seekwise.settings.asked import Asked
 from seekwise.settings.guard import ending, job, launch
+from seekwise.settings.guard_log import GuardDocument
 from seekwise.workload.study.quantity import time_text
 
 LOOK_S = 0.1
@@ -47,9 +49,10 @@ def check(seconds: float) -> None:
 
 
 def refuse_waiting(devices: list[str]) -> None:
-    """RefusedError where a change of one of these devices waits: whatever is set on top would be mixed with its way back."""
+    """RefusedError where a change of one of these devices waits: whatever is set on top would be mixed with its way
+    back."""
     for document in guard_log.waiting():
-        both = sorted(set(devices) & set(map(str, document.get("devices") or ())))  # type: ignore[call-overload]
+        both = sorted(set(devices) & set(map(str, document.get("devices") or ())))
         if both:
             raise RefusedError(
                 f"{', '.join(both)}: a change waits for its confirmation until {document.get('until')}",
@@ -72,7 +75,7 @@ def keep(as_json: bool) -> None:
         _end(_decided(identity, None, START_S), as_json)
 
 
-def _decided(identity: str, pid: int | None, seconds: float, also: str = "") -> dict:
+def _decided(identity: str, pid: int | None, seconds: float, also: str = "") -> GuardDocument:
     """The document once its process has decided, or says `also`. One that died is settled: undecided means back."""
     until = time.monotonic() + seconds
     while True:
@@ -89,7 +92,7 @@ def _decided(identity: str, pid: int | None, seconds: float, also: str = "") -> 
         time.sleep(LOOK_S)
 
 
-def _ask(identity: str, pid: int | None) -> dict:
+def _ask(identity: str, pid: int | None) -> GuardDocument:
     """Waits for Enter on the terminal. Ctrl-C undoes at once; a terminal that goes away changes nothing."""
     _output.to_person("Enter keeps it, Ctrl-C undoes it now")
     try:
@@ -111,19 +114,19 @@ def _ask(identity: str, pid: int | None) -> dict:
         raise
 
 
-def _print_set(document: dict) -> None:
+def _print_set(document: GuardDocument) -> None:
     for device, values in document["wanted"].items():
         for name in values:
             before, seen = (document[when].get(device, {}).get(name) for when in ("before", "seen"))
             click.echo(f"{device} {name}: {before} → {seen}, is set")
 
 
-def _sentence(document: dict) -> str:
+def _sentence(document: GuardDocument) -> str:
     words = {"kept": "kept: confirmed", "rolled back": f"undone: {document['headline']}"}
     return words.get(document["outcome"], f"{document['outcome']}: {document['headline']}")
 
 
-def _end(document: dict, as_json: bool) -> None:
+def _end(document: GuardDocument, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(document, indent=2))
     elif document["outcome"] == "rolled back":

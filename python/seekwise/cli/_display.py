@@ -1,6 +1,7 @@
 """Displays that move on a terminal (bars, tables that fill) are made here alone.
 
-rich would put a stream of its own before ours while it draws, and the guard of `_output` would then show our own codes as text. So that is
+rich would put a stream of its own before ours while it draws, and the guard of `_output` would then show our own codes
+as text. So that is
 off, and `_output.above` brings what is printed meanwhile above the display instead.
 """
 
@@ -22,7 +23,8 @@ REFRESHES_PER_S = 4
 
 @contextlib.contextmanager
 def moving(*, quiet: bool = False, stderr: bool = True) -> Iterator[tuple[Console, Live | None]]:
-    """A console and, where the stream is a terminal that can be drawn over, a display on it, gone at the end; None elsewhere and with `quiet`."""
+    """A console and, where the stream is a terminal that can be drawn over, a display on it, gone at the end; None
+    elsewhere and with `quiet`."""
     quiet = quiet or _output.asked_quiet()
     console = _output.console(stderr=stderr, quiet=quiet)
     if quiet or not console.is_interactive or not console.file.isatty():  # FORCE_COLOR makes no terminal

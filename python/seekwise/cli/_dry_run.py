@@ -1,4 +1,5 @@
-"""`seekwise run STUDY --dry-run`: what the run would do here: combinations, order, time, bytes written, settings that would be touched."""
+"""`seekwise run STUDY --dry-run`: what the run would do here: combinations, order, time, bytes written, settings that
+would be touched."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def show(
 
 
 def show_setup(study: Study, *, as_json: bool) -> None:
-    """Prints the lines that build the study's systems: boot line, mdadm, tw_cli, LVM, mkfs, sysfs, fstrim, tiotest, fio."""
+    """Prints the lines that build the study's systems: boot line, mdadm, tw_cli, LVM, mkfs, sysfs, fstrim, tiotest,
+    fio."""
     from seekwise.simulate import setup_lines
 
     found = setup_lines.lines(study)

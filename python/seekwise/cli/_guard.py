@@ -11,6 +11,7 @@ from seekwise.errors import NotMetError, SeekwiseError, UsageError
 from seekwise.settings import guard_log
 from seekwise.settings.asked import Asked
 from seekwise.settings.guard import job, launch
+from seekwise.settings.guard_log import GuardDocument
 
 LOOK_S = 0.5
 SECONDS_MIN = 10
@@ -46,7 +47,7 @@ def start(what: Asked, ways: tuple[str, ...], seconds: float, limit: float, dry_
         raise SeekwiseError(str(document["headline"]))
 
 
-def _follow(identity: str, pid: int | None) -> dict:
+def _follow(identity: str, pid: int | None) -> GuardDocument:
     said = ""
     begun = time.monotonic()
     while True:
@@ -67,7 +68,7 @@ def _follow(identity: str, pid: int | None) -> dict:
         time.sleep(LOOK_S)
 
 
-def _print(document: dict) -> None:
+def _print(document: GuardDocument) -> None:
     for metric in (document.get("comparison") or {}).get("metrics", ()):
         if metric["before"] != metric["before"] or (metric["before"] == 0 and metric["after"] == 0):
             continue

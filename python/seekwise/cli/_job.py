@@ -82,7 +82,7 @@ def carried_out(
 
 def _check_answered(records: Iterable[Record], study: str) -> None:
     """A simulated run of which nothing is modelled has no outcome to show; its records keep why."""
-    reasons = []
+    reasons: list[str] = []
     for record in records:
         if record.phases:
             return
@@ -114,7 +114,7 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
         return
     from seekwise.report import of_run  # loads the statistics, which nothing before this needs
 
-    found = of_run.of(store, store.run(run_id))
+    found = of_run.of_runs(store, store.run(run_id))
     if not as_json:
         # Notes of the plan stand above already.
         found.show(_shown.out(), told=made.notes)

@@ -1,6 +1,7 @@
 """What a person sees while a run goes on: a line with progress and time left, on standard error.
 
-Where standard error is no terminal nothing moves: one line per repetition, or per tenth of a run that is spread, tells that it goes on.
+Where standard error is no terminal nothing moves: one line per repetition, or per tenth of a run that is spread, tells
+that it goes on.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Watcher:
         self.console.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=self.bar is None)
 
     def tell(self, told: Told) -> None:
-        """Moves the bar; where there is no bar, prints a line per repetition or per tenth. Discarded trials: three are named, then no more."""
+        """Moves the bar; where there is no bar, prints a line per repetition or per tenth. Discarded trials: three are
+        named, then no more."""
         last = told.last
         if last is not None and not last.valid:
             self.repeated += 1

@@ -9,12 +9,12 @@ import click
 from seekwise import suggestion
 
 
-def told(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str | None]:
+def explained(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str | None]:
     """(message, hint). `typed`: the words of the command line."""
     context = getattr(error, "ctx", None)
     help_line = f"`{_path(context, typed)} --help` shows what it takes"
     if isinstance(error, click.NoSuchOption):
-        known = [word for each in context.command.params for word in each.opts] if context is not None else []
+        known = [word for param in context.command.params for word in param.opts] if context is not None else []
         return f"no such option '{error.option_name}'", suggestion.hint(error.option_name, known, help_line)
     # A class of its own since click 8.4; before, such a command was met in `Kinds.get_command` alone.
     name = getattr(error, "command_name", None)
@@ -25,7 +25,7 @@ def told(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str | 
     message = message[:1].lower() + message[1:]
     kind = getattr(getattr(error, "param", None), "type", None)
     if isinstance(kind, click.Choice):
-        choices = [str(each) for each in kind.choices]
+        choices = [str(choice) for choice in kind.choices]
         for word in typed:
             given = word.partition("=")[2] or word
             if given not in choices and (meant := suggestion.nearest(given, choices)):

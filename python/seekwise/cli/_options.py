@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +14,17 @@ from seekwise.cli import _output
 from seekwise.simulate.backends import NAMES
 from seekwise.workload.study.quantity import TIME_FORM, parse_seconds
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
-class Duration(click.ParamType):
+    NumberType: TypeAlias = click.ParamType[float]
+    TextType: TypeAlias = click.ParamType[str]
+else:
+    # Up to click 8.2 the class takes no arguments.
+    NumberType = TextType = click.ParamType
+
+
+class Duration(NumberType):
     """`30s`, `5m`, `1h` as seconds."""
 
     name = "time"
@@ -31,7 +40,8 @@ class Duration(click.ParamType):
         return seconds
 
 
-Decorator = Callable[[Callable], Callable]
+Callback = Callable[..., Any]
+Decorator = Callable[[Callback], Callback]
 
 
 def as_json(schema: str = "") -> Decorator:
@@ -78,12 +88,12 @@ def _patiently(context: click.Context, _: click.Parameter, root: Path) -> Path:
     return root
 
 
-def common(function: Callable) -> Callable:
+def common(function: Callback) -> Callback:
     """`--db` and `--json`."""
     return database(as_json()(function))
 
 
-def carried_out(function: Callable) -> Callable:
+def carried_out(function: Callback) -> Callback:
     """Options of commands that measure."""
     for option in (
         click.option(
@@ -99,7 +109,7 @@ def carried_out(function: Callable) -> Callable:
     return function
 
 
-class Share(click.ParamType):
+class Share(NumberType):
     """`90%` or `0.9` as 0.9."""
 
     name = "share"
@@ -119,7 +129,7 @@ class Share(click.ParamType):
 backend = click.option("--backend", type=click.Choice(list(NAMES)), help="Backend that runs the trials.")
 
 
-class NotEmpty(click.ParamType):
+class NotEmpty(TextType):
     """Text that says something: an empty one would silently mean the default."""
 
     name = "text"
@@ -136,7 +146,7 @@ target = click.option(
 )
 
 
-def spread(function: Callable) -> Callable:
+def spread(function: Callback) -> Callback:
     """`--workers` and `--on`: simulated trials on more than this process."""
     function = click.option(
         "--on",

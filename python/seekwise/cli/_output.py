@@ -1,10 +1,14 @@
-"""Everything that is printed goes through here, so that no name, label or message of somebody else's can command the terminal.
+"""Everything that is printed goes through here, so that no name, label or message of somebody else's can command the
+terminal.
 
-`install` puts `Guarded` in the place of standard output and standard error: control characters, escapes among them, and characters
-that reorder a line are shown as `\\x1b`. Colours and cursor movements of our own come from `Console` alone, which guards the text of each
+`install` puts `Guarded` in the place of standard output and standard error: control characters, escapes among them, and
+characters
+that reorder a line are shown as `\\x1b`. Colours and cursor movements of our own come from `Console` alone, which
+guards the text of each
 of its pieces and passes its own codes on. Markup is off there: `[red]` in a name is a name.
 
-A full disk or a closed output is one error, not a traceback. `outliving_its_reader`: a run goes on when nobody reads any more.
+A full disk or a closed output is one error, not a traceback. `outliving_its_reader`: a run goes on when nobody reads
+any more.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from seekwise.errors import SeekwiseError, reason
 
@@ -26,12 +30,12 @@ if TYPE_CHECKING:
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
-_CONSOLE: type | None = None
+_CONSOLE: type[Console] | None = None
 
 
 def safe(text: str) -> str:
     """The text with what a terminal would obey, or not show, made visible. Line feeds and tabs stay."""
-    return _UNSAFE.sub(lambda found: _shown(ord(found[0])), text)
+    return _UNSAFE.sub(lambda found: _escaped(ord(found[0])), text)
 
 
 def safe_line(text: str) -> str:
@@ -39,7 +43,7 @@ def safe_line(text: str) -> str:
     return safe(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _shown(code: int) -> str:
+def _escaped(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
@@ -59,18 +63,18 @@ class Guarded:
         if isinstance(text, bytes):  # click's completions, as it finds no `buffer`
             text = text.decode("utf-8", "backslashreplace")
         if self.display is not None:
-            self._write_above(safe(text))
+            self._write_above(self.display, safe(text))
         else:
             self.write_as_it_is(safe(text))
         return len(text)
 
-    def _write_above(self, text: str) -> None:
+    def _write_above(self, display: Console, text: str) -> None:
         """Whole lines; one that has only begun waits for its end."""
         from rich.text import Text
 
         *whole, self._begun = (self._begun + text).split("\n")
         for line in whole:
-            self.display.print(Text(line))
+            display.print(Text(line))
 
     def end_display(self) -> None:
         """From here on text is written where the cursor is."""
@@ -90,7 +94,8 @@ class Guarded:
             self.raw.write(text)
 
     def flush(self) -> None:
-        """Raises SeekwiseError (exit status 1) where standard output takes no more; a closed pipe ends the program, unless it outlives its reader."""
+        """Raises SeekwiseError (exit status 1) where standard output takes no more; a closed pipe ends the program,
+        unless it outlives its reader."""
         with self._errors():
             self.raw.flush()
 
@@ -113,7 +118,7 @@ class Guarded:
         """What rich writes to: its own codes pass, see `Console`."""
         return _Unescaped(self)
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         if name in ("buffer", "detach"):
             raise AttributeError(name)  # click would write around us
         return getattr(self.raw, name)
@@ -130,7 +135,7 @@ class _Unescaped:
     def flush(self) -> None:
         self._guarded.flush()
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._guarded, name)
 
 
@@ -155,7 +160,8 @@ def to_person(sentence: str) -> None:
     import click
 
     if sys.stderr.isatty():
-        width, indent = shutil.get_terminal_size().columns, re.match(" *", sentence)[0] + "  "
+        width = shutil.get_terminal_size().columns
+        indent = " " * (len(sentence) - len(sentence.lstrip(" ")) + 2)
         sentence = "\n".join(
             textwrap.wrap(sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
         )
@@ -216,22 +222,23 @@ def outliving_its_reader() -> Iterator[None]:
 @contextlib.contextmanager
 def above(display: Console) -> Iterator[None]:
     """While inside, lines printed to either output that is a terminal stand above what moves on it."""
-    streams = [each for each in (sys.stdout, sys.stderr) if isinstance(each, Guarded) and each.isatty()]
-    for each in streams:
-        each.display = display
+    outputs: tuple[object, ...] = (sys.stdout, sys.stderr)
+    streams = [stream for stream in outputs if isinstance(stream, Guarded) and stream.isatty()]
+    for stream in streams:
+        stream.display = display
     try:
         yield
     finally:
-        for each in streams:
-            each.end_display()
+        for stream in streams:
+            stream.end_display()
 
 
-def console(*, stderr: bool = False, **options: object) -> Console:
+def console(*, stderr: bool = False, **options: Any) -> Console:
     """A console of rich's whose pieces of text are guarded; markup is off."""
     return _console_class()(stderr=stderr, markup=False, emoji=False, **options)
 
 
-def _console_class() -> type:
+def _console_class() -> type[Console]:
     """Made when it is first needed: rich takes a tenth of a second to load."""
     global _CONSOLE
     if _CONSOLE is None:

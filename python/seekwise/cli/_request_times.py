@@ -47,7 +47,8 @@ class Times:
 
 
 def watch(target: str, seconds: float, *, as_json: bool) -> None:
-    """Watches the device of `target` and everything below it; status 5 when a device is slow, stalls or has a long queue."""
+    """Watches the device of `target` and everything below it; status 5 when a device is slow, stalls or has a long
+    queue."""
     show(seen(resolve_path(read_stack(), target), seconds), as_json=as_json)
 
 
@@ -61,13 +62,15 @@ def seen(found: ResolvedPath, seconds: float) -> Times:
         )
     devices = [device for device in found.chain() if device.kind != "partition"]
     watched = [recorder.device_of(device.name) for device in devices]
-    _output.progress(f"watching {', '.join(each.name for each in watched)} for {time_text(seconds)}; Ctrl-C ends it")
+    _output.progress(
+        f"watching {', '.join(device.name for device in watched)} for {time_text(seconds)}; Ctrl-C ends it"
+    )
     taken = levels.record(watched, seconds)
     made = [
         in_queue.level(
-            each.name, medium(device), taken.rows[each.name], has_requests=each.has_requests, seconds=taken.seconds
+            seen.name, medium(device), taken.rows[seen.name], has_requests=seen.has_requests, seconds=taken.seconds
         )
-        for device, each in zip(devices, watched, strict=True)
+        for device, seen in zip(devices, watched, strict=True)
     ]
     return Times(made, devices, taken.seconds, taken.dropped)
 
@@ -81,7 +84,7 @@ def show(times: Times, *, as_json: bool) -> None:
         _print(made, times.devices, times.seconds)
         if times.dropped:
             click.echo(f"warning: the kernel dropped {times.dropped:,} events; some requests are missing", err=True)
-    if any(each.verdict in ("stalls", "slow", "queue", "own queue") for each in made):
+    if any(device.verdict in ("stalls", "slow", "queue", "own queue") for device in made):
         raise SystemExit(int(Exit.NOT_MET))
 
 
@@ -97,7 +100,7 @@ def medium(device: BlockDevice) -> str:
 def headline(levels: list[Level]) -> str:
     """What the times say of the devices, the worst first."""
     order = ("stalls", "slow", "queue", "own queue", "quick", "bios", "idle")
-    drives = [each for each in levels if each.has_requests] or levels
+    drives = [level for level in levels if level.has_requests] or levels
     worst = min(drives, key=lambda each: order.index(each.verdict))
     return _sentence(worst)
 
@@ -151,9 +154,9 @@ def _print(levels: list[Level], devices: list[BlockDevice], seconds: float) -> N
         click.echo(f"  {'':10} {'':>9}  {above:>21}  {below:>21}")
         head = f"{'median':>10} {'p99':>10}"
         click.echo(f"  {'':10} {'requests':>9}  {head if level.has_requests else '':21}  {head}")
-        for each in level.requests:
-            queue = _times(each.queue) if each.queue is not None else ""
-            click.echo(f"  {each.kind:10} {each.count:>9,}  {queue:21}  {_times(each.device)}")
+        for request in level.requests:
+            queue = _times(request.queue) if request.queue is not None else ""
+            click.echo(f"  {request.kind:10} {request.count:>9,}  {queue:21}  {_times(request.device)}")
         if level.unfinished:
             click.echo(f"  {level.unfinished:,} not complete at the end")
     click.echo("\nQueue: from arrival in the block layer to the driver. Device: until completion.")

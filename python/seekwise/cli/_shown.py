@@ -16,15 +16,19 @@ from seekwise.errors import SeekwiseError, reason
 from seekwise.workload.study.quantity import bytes_text, time_text
 
 if TYPE_CHECKING:
-    from seekwise.report.of_run import Report
-    from seekwise.workload.study.plan import Plan, SystemFacts
+    from rich.console import Console
 
-# Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
+    from seekwise.report.of_run import Report
+    from seekwise.workload.study.plan import Combination, Plan, SystemFacts, Trial
+
+# Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are
+# prompt.
 SYSTEMS_NAMED = 6
 
 
-def out(width_most: int | None = None):
-    """Standard output; not wrapped where nobody's terminal is. `width_most`: of an answer, which 80 columns hold anywhere."""
+def out(width_most: int | None = None) -> Console:
+    """Standard output; not wrapped where nobody's terminal is. `width_most`: of an answer, which 80 columns hold
+    anywhere."""
     console = _output.console(width=None if sys.stdout.isatty() else 120)
     if width_most is not None and console.width > width_most:
         console.width = width_most
@@ -32,14 +36,16 @@ def out(width_most: int | None = None):
 
 
 def stack_lines(facts: SystemFacts, plan: Plan) -> tuple[str, ...]:
-    """The storage of a system, a line per device; with its name where a study has several, whose devices may be alike."""
+    """The storage of a system, a line per device; with its name where a study has several, whose devices may be
+    alike."""
     if len(plan.systems) == 1 or not facts.stack or facts.stack[0].startswith(f"{facts.name}: "):
         return facts.stack
     return f"{facts.name}: {facts.stack[0]}", *facts.stack[1:]
 
 
 def print_stack(plan: Plan) -> None:
-    """The storage, a line per device; of several systems their names, as the page and `--dry-run` have the rest. Warnings go to standard error."""
+    """The storage, a line per device; of several systems their names, as the page and `--dry-run` have the rest.
+    Warnings go to standard error."""
     if len(plan.systems) > 1:
         names = [facts.name for facts in plan.systems]
         more = f" and {len(names) - SYSTEMS_NAMED} more" if len(names) > SYSTEMS_NAMED else ""
@@ -106,7 +112,7 @@ def plan_text(plan: Plan) -> list[str]:
     return lines
 
 
-def _load_text(combination) -> str:
+def _load_text(combination: Combination) -> str:
     load = combination.load
     if load.job is not None:
         return f"fio job {load.job}"
@@ -116,7 +122,7 @@ def _load_text(combination) -> str:
     return f"{phases}; {bound}; {bytes_text(load.size_bytes)} per thread; {caches}"
 
 
-def _trial_text(plan: Plan, trial) -> str:
+def _trial_text(plan: Plan, trial: Trial) -> str:
     combination = plan.combinations[trial.combination].key.removeprefix(
         f"system={plan.combinations[trial.combination].system} "
     )

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from seekwise.cli import _display
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.measure.live.session import RunListener
+from seekwise.measure.live.open_run import RunListener
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
@@ -65,10 +65,12 @@ class _Screen:
         from seekwise.report.metric_words import metric_name, value_text
         from seekwise.report.tune_answer import best_text
 
-        first = next((each for each in self.judged if use in (each.use, each.title)), None)
+        first = next((entry for entry in self.judged if use in (entry.use, entry.title)), None)
         if first is None:
             return ""
-        values = ", ".join(f"{each.setting} {value_text(each.value, first.unit)}" for each in first.standings)
+        values = ", ".join(
+            f"{standing.setting} {value_text(standing.value, first.unit)}" for standing in first.standings
+        )
         return f"; so far {metric_name(first)}: {values}{f'; best: {best}' if (best := best_text(first)) else ''}"
 
     def _table(self) -> Table:
@@ -76,7 +78,7 @@ class _Screen:
         from seekwise.report.metric_words import metric_name
         from seekwise.report.tune_answer import best_text
 
-        rows = ((f"{each.use}: {metric_name(each)}", best_text(each)) for each in self.judged)
+        rows = ((f"{entry.use}: {metric_name(entry)}", best_text(entry)) for entry in self.judged)
         return plain_table(("So far", "Best"), rows)
 
 

@@ -6,9 +6,8 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,14 +15,13 @@ from seekwise.cli import _standing, _tune_shown
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, UsageError
-from seekwise.linux.failure import Watched
 from seekwise.measure.live import latencies, own, passive, planning
-from seekwise.measure.live.session import RunListener
 from seekwise.store.database import Run, Store
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
+    from seekwise.measure.kernel.target import Target
     from seekwise.measure.live.planning import Request
 
 BUDGET_LEAST_S = 15.0
@@ -82,7 +80,7 @@ def guard_factor(text: str | None) -> float | None:
     return float(match[1])
 
 
-def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target, guard: float | None) -> None:
+def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target: Target, guard: float | None) -> None:
     from seekwise.measure.kernel import prepared_target
 
     deadline = request.began_s + plan.budget_s - END_S
@@ -94,34 +92,26 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
             storage.ending(),
             child.watched(),
             prepared_target.exclusively(target),
-            switching([each.changes for each in plan.candidates]) as switch,
+            switching([candidate.changes for candidate in plan.candidates]) as switch,
             _standing.watching(plan, quiet=request.as_json) as watch,
         ):
+            common: dict[str, Any] = {
+                "store": store,
+                "run": run,
+                "plan": plan,
+                "switch": switch,
+                "watch": watch,
+                "storage": storage,
+            }
             if request.command_line:
-                _own(request, store, run, plan, switch, deadline, watch, storage)
+                own.measure(own.CommandRuns(**common, deadline_s=deadline, command=command_of(request)))
             else:
-                _under_load(store, run, plan, switch, deadline, guard, watch, storage)
+                with _sampler(plan) as sampler:
+                    passive.measure(passive.LiveLoadRun(**common, deadline_s=deadline, guard=guard, sampler=sampler))
     except own.CommandFailed as error:
         for line in error.last_lines:
             click.echo(f"  | {line}", err=True)
         raise
-
-
-def _own(
-    request: Request,
-    store: Store,
-    run: Run,
-    plan: LivePlan,
-    switch: switching,
-    deadline: float,
-    watch: RunListener,
-    storage: Watched,
-) -> None:
-    found = own.CommandResult()
-    command = command_of(request)
-    own.measure(plan, run.run_id, switch, command, deadline, found, watch, store.add, storage.check)
-    notes = (*plan.notes, *own.about_cold(command, found.evicted), *found.said)
-    store.change_plan(run.run_id, replace(plan, notes=notes).to_document())
 
 
 def command_of(request: Request) -> own.Command:
@@ -135,36 +125,6 @@ def command_of(request: Request) -> own.Command:
                 f"--cold drops the files below a folder, and {request.target} is none", hint="name the folder"
             )
     return own.Command(request.command_line, request.metric, request.prepare, request.conclude, cold)
-
-
-def _under_load(
-    store: Store,
-    run: Run,
-    plan: LivePlan,
-    switch: switching,
-    deadline: float,
-    guard: float | None,
-    watch: RunListener,
-    storage: Watched,
-) -> None:
-    found = passive.LiveLoadResult()
-
-    def tell(label: str, left_s: float) -> None:
-        watch.measuring(plan.uses[0].title, label, left_s)
-
-    try:
-        with _sampler(plan) as sampler:
-            passive.under_load(
-                plan, run.run_id, switch, deadline, found, guard=guard, sampler=sampler, tell=tell, check=storage.check
-            )
-        if any(not phase.ios for record in found.records for phase in record.phases):
-            storage.check("")
-    finally:
-        # An hour of somebody's production is kept, whatever ends it.
-        for record in found.records:
-            if found.said and record.trial == 0:
-                record.conditions["said"] = found.said
-            store.add(record)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-from seekwise.cli import _display, _output, _tune_shown
+from seekwise.cli import _display, _tune_shown
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure.live import candidates, planning, simulated
 from seekwise.simulate import use_trials
@@ -37,23 +37,22 @@ def answer(request: Request) -> None:
         request,
         f"{model.title} ({simulated.PROVENANCE})",
         f"{model.title}, Linux {model.kernel}; {simulated.PROVENANCE}: no request reaches a device",
-        compared.all,
+        compared,
         chosen,
-        (*compared.notes, *said, *notes, *use_trials.played_otherwise(tuple(chosen))),
-        provenance=simulated.PROVENANCE,
+        (*said, *notes, *use_trials.played_otherwise(tuple(chosen))),
     )
     run = planning.run_of(plan, request.target, backend=simulated.BACKEND)
     with Store.open(request.db) as store:
         if not request.as_json:
             _tune_shown.print_stack(plan)
         with store.ending(run.run_id), progress(simulated.DOING, quiet=request.as_json) as tell:
-            simulated.carry_out(store, run, plan, model, _output.progress, tell)
+            simulated.carry_out(simulated.SimulatedRun(store=store, run=run, plan=plan, model=model, tell=tell))
         _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
 def refuse_what_needs_a_device(request: Request) -> None:
     """UsageError for options that a model cannot honour."""
-    refused = {"--also": request.also, "--live": request.live, "--guard": request.guard}
+    refused: dict[str, object] = {"--also": request.also, "--live": request.live, "--guard": request.guard}
     refused |= {"--destroy": request.destroy, "-- COMMAND": request.command_line}
     named = next((name for name, value in refused.items() if value), None)
     if named is not None:

@@ -31,7 +31,9 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
     from seekwise.judge import outcome
     from seekwise.report import of_run, tune_answer
 
-    judged = replace(outcome.of(store, store.run(run_id)), seconds=time.monotonic() - began_s)
+    stored = outcome.of_runs(store, store.run(run_id))
+    assert isinstance(stored, outcome.LiveOutcome)
+    judged = replace(stored, seconds=time.monotonic() - began_s)
     if not judged.records:
         raise SeekwiseError("nothing was measured: the command did not run once", hint="a longer --budget")
     found = of_run.of_outcome(judged)

@@ -1,4 +1,5 @@
-"""`tune` without root: nothing is measured in vain. Says what root would compare, and what the nearest drive model says."""
+"""`tune` without root: nothing is measured in vain. Says what root would compare, and what the nearest drive model
+says."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from seekwise.judge.predicted import WhatIfRow, as_good, carries
@@ -26,8 +27,8 @@ class Predicted:
     elapsed_s: float
 
     @classmethod
-    def of(cls, row: WhatIfRow, **more: str) -> Self:
-        """In the units that are printed."""
+    def of(cls, row: WhatIfRow, **more: Any) -> Self:
+        """In the units that are printed; `more`: what a subclass has besides."""
         times = (row.p50_ns / 1e6, row.p99_ns / 1e6, row.mean_ns / 1e6)
         return cls(*times, row.rate_bytes_per_s / 1e6, row.iops, row.elapsed_s, **more)
 
@@ -53,7 +54,8 @@ class PredictedSetting:
     open: Predicted | None
     """The foreground with every request sent at its recorded time; only with `--open`."""
     carries_load: bool
-    """Whether it keeps up with requests that come at their times; where it does not, latencies grow with the recording."""
+    """Whether it keeps up with requests that come at their times; where it does not, latencies grow with the
+    recording."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class RecordedProgram:
     requests: int
     bytes: int
     how: dict[str, int]
-    """Requests that wait for all earlier ones (`replies`), for one of them (`slots`), for the queue (`admitted`), for nothing (`open`)."""
+    """Requests that wait for all earlier ones (`replies`), for one of them (`slots`), for the queue (`admitted`), for
+    nothing (`open`)."""
 
 
 @dataclass(frozen=True)
@@ -105,21 +108,32 @@ def dependence_words(load: TracedLoad) -> str:
     return f"{100 * closed:.0f} % of the requests wait for earlier ones, here as in the recording; {100 * of['open']:.0f} % come at their times"
 
 
-def document(
-    played: Any,
-    trace: Any,
-    load: TracedLoad,
-    settings: Sequence[CandidateStorage],
-    order: Sequence[WhatIfRow],
-    found: dict[tuple[str, str], WhatIfRow],
-    opened: dict[tuple[str, str], WhatIfRow] | None,
-    hangs: Sequence[str],
-    said: Sequence[str],
-) -> WhatIf:
+@dataclass(frozen=True)
+class Prediction:
+    """A load, played on each of the storages that were asked for."""
+
+    load: TracedLoad
+    settings: Sequence[CandidateStorage]
+    order: Sequence[WhatIfRow]
+    """Of the foreground, the best setting first."""
+    rows: dict[tuple[str, str], WhatIfRow]
+    """By setting and program."""
+    opened: dict[tuple[str, str], WhatIfRow] | None
+    """The same with every request at its recorded time; only with `--open`."""
+    notes: Sequence[str]
+    hangs_on: Sequence[str]
+
+    @property
+    def programs(self) -> list[str]:
+        """Names of the programs that made requests."""
+        return [group.name for group in self.load.groups if group.requests]
+
+
+def document(played: whatif.WhatIfRun, trace: Path, prediction: Prediction) -> WhatIf:
     """For `--json`."""
-    programs = [group.name for group in load.groups if group.requests]
+    load, order, rows, opened = prediction.load, prediction.order, prediction.rows, prediction.opened
     recording = whatif.recorded_of(load)
-    by_label = {each.label: each for each in settings}
+    by_label = {storage.label: storage for storage in prediction.settings}
     shown = [
         PredictedSetting(
             row.setting,
@@ -127,9 +141,9 @@ def document(
             by_label[row.setting].described["settings"],
             Predicted.of(row),
             [
-                PredictedProgram.of(found[row.setting, name], program=name)
-                for name in programs
-                if (row.setting, name) in found
+                PredictedProgram.of(rows[row.setting, name], program=name)
+                for name in prediction.programs
+                if (row.setting, name) in rows
             ],
             Predicted.of(opened[row.setting, FOREGROUND]) if opened else None,
             carries(row, recording),
@@ -153,12 +167,19 @@ def document(
         },
         settings=shown,
         programs=[
-            RecordedProgram(each.name, each.role, each.programs, each.requests, each.bytes, each.hows)
-            for each in load.groups
+            RecordedProgram(
+                played_group.name,
+                played_group.role,
+                played_group.programs,
+                played_group.requests,
+                played_group.bytes,
+                played_group.hows,
+            )
+            for played_group in load.groups
         ],
-        notes=said,
+        notes=prediction.notes,
         assumed=load.assumed,
-        hangs_on=hangs,
+        hangs_on=prediction.hangs_on,
     )
 
 
@@ -166,7 +187,7 @@ def assumption_lines(
     load: TracedLoad, settings: Sequence[CandidateStorage], seeds: Sequence[int], best: str, threads: int
 ) -> list[str]:
     """Whether the answer stays with the other assumption about programs that the recording does not decide."""
-    unsure = [each for each in load.programs if not each.shape.is_sure and each.shape.how != "open"]
+    unsure = [program for program in load.programs if not program.shape.is_sure and program.shape.how != "open"]
     if len(settings) < 2 or not unsure:
         return []
     results = whatif.play(load, settings, seeds, threads=threads, replay_open=True)

@@ -78,7 +78,7 @@ def command(
         _class(device, as_json)
         return
     with Store.open(db, create=False) as store:
-        found = of_run.of(store, store.run(run)).advised(purpose, system)
+        found = of_run.of_runs(store, store.run(run)).advised(purpose, system)
     if as_json:
         _shown.echo_json(found.document())
     else:
@@ -89,7 +89,7 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
     """A line for each class of drive, and the rules that say the same."""
     if group is not None and group not in classes.groups():
         raise UsageError(f"no evidence ships for `{group}`", f"groups of uses: {', '.join(classes.groups())}")
-    found = [classes.choice(each.name, group) for each in classes.SHOWN]
+    found = [classes.choice(drive_class.name, group) for drive_class in classes.SHOWN]
     if as_rules:
         click.echo(classes.rules(found), nl=False)
         return
@@ -99,29 +99,30 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
     out = _shown.out()
     print_lines([classes.FOR_WHOM, classes.headline(found, group)], out)
     say("", out)
-    rows = [classes.row(each) for each in found]
+    rows = [classes.row(choice) for choice in found]
     print_columns(("Class of drive", "Default", "Sure", "Evidence: number of sources"), rows, out)
     print_lines([classes.SURE_TEXT], out)
     if everything:
-        for each in found:
+        for choice in found:
             say("", out)
-            print_lines(classes.reasons(each), out)
+            print_lines(classes.reasons(choice), out)
     option = f" --for {group}" if group else ""
     say("", out)
     print_lines([*classes.quicker(found), *classes.CAUTIONS[: 2 if everything else 1]], out)
-    if not everything:
-        print_lines([f"Reasons and sources: `seekwise advise --classes{option} --all`."], out)
-    print_lines([f"The udev rules: `seekwise advise --classes{option} --print udev`."], out)
+    again = f"seekwise advise --classes{option}"
+    print_lines([f"next: {again} --print udev{'' if everything else ' (reasons: --all)'}"], out)
 
 
 def _class(target: str, as_json: bool) -> None:
     """A sentence for each drive of another class below the target."""
     found = resolve_path(read_stack(), target)
-    drives = {(drive_class.class_of(each), each.scheduler): each for each in reversed(found.leaves)}
+    drives = {(drive_class.class_of(leaf), leaf.scheduler): leaf for leaf in reversed(found.leaves)}
     if as_json:
-        _shown.echo_json(drive_class.ClassAdvices([drive_class.advice(each, target) for each in drives.values()]))
+        _shown.echo_json(drive_class.ClassAdvices([drive_class.advice(drive, target) for drive in drives.values()]))
         return
     said = [
-        line for each in drives.values() for line in (drive_class.sentence(each, target), *drive_class.lock_caps(each))
+        line
+        for drive in drives.values()
+        for line in (drive_class.sentence(drive, target), *drive_class.lock_caps(drive))
     ]
     print_lines(list(dict.fromkeys(said)), _shown.out())

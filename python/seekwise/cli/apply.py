@@ -186,7 +186,7 @@ def _recommended(run: str, purpose: str | None, db: Path | None, system: str | N
 
     with Store.open(db, create=False) as store:
         named = store.run(run)
-        found = of_run.of(store, named)
+        found = of_run.of_runs(store, named)
         return asked.recommended(found.advised(purpose, system), history.evidence_of(named, store))
 
 
@@ -209,7 +209,7 @@ def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> a
         done = applying.apply(what.wanted, files=files, reason=what.reason)
         if done.entry is not None or files:
             paths = tuple(str(file.path) for file in files)
-            made = history.made(
+            made = history.application_of(
                 what.wanted, done.before, stack, reason=what.reason, persisted=paths, evidence=what.evidence
             )
             history.remember(made)
@@ -262,7 +262,8 @@ def _print_form(form: str, what: Asked, stack: Stack, as_json: bool) -> None:
 
 
 def _controller(what: Asked, stack: Stack, as_json: bool) -> None:
-    """Prints the exact command for each unit. It is printed and never run: what a controller's tool sets is in no journal."""
+    """Prints the exact command for each unit. It is printed and never run: what a controller's tool sets is in no
+    journal."""
     units = controllers.units(stack)
     for device, switches in what.controller.items():
         for name, on in switches.items():

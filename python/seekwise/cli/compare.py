@@ -43,7 +43,7 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
 
     Refuses runs that measured different devices or different loads, or one a model and the other a machine.
     """
-    if all(_is_capture(Path(each)) for each in (base, new)):
+    if all(_is_capture(Path(run)) for run in (base, new)):
         from seekwise.cli import _captures
 
         _captures.compare(Path(base), Path(new), fail_if, as_json=as_json)
@@ -56,7 +56,7 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
         runs = pairs[-1]
         if runs[0].run_id == runs[1].run_id:
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
-        found = paired.of(store, pairs)
+        found = paired.pairing_of(store, pairs)
     if as_json:
         _shown.echo_json(replace(found.document, headline=found.headline))
     else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from seekwise.simulate.design.space import Array
 
 
-class Size(click.ParamType):
+class Size(_options.NumberType):
     """`500g`, `20t` as bytes."""
 
     name = "size"
@@ -70,7 +70,8 @@ def command(
 ) -> None:
     """Find the array to build of some DRIVEs for a load.
 
-    Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives, chunk, scheduler, queue depth and read-ahead
+    Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives,
+    chunk, scheduler, queue depth and read-ahead
     is simulated.
     """
     from seekwise.cli import _shown
@@ -108,7 +109,7 @@ def command(
     finalists = kept.finalists(sweep, list(search.carry_out(sweep).values()))
     asked = kept.asked_of(sweep, rate)
     choice = design_choice.choose(asked, finalists)
-    run, records = kept.run_of(asked, finalists, [design_choice.name_of(each.point) for each in finalists])
+    run, records = kept.run_of(asked, finalists, [design_choice.name_of(finalist.point) for finalist in finalists])
     with Store.open(db) as store:
         store.add_run(run)
         for record in records:
@@ -117,7 +118,7 @@ def command(
         if as_json:
             _shown.echo_json(array_answer.document(choice, run.run_id))
             return
-        of_run.of(store, store.run(run.run_id)).show(_shown.out())
+        of_run.of_runs(store, store.run(run.run_id)).show(_shown.out())
     click.echo(f"\nnext: seekwise report {run.run_id}")
 
 
@@ -173,7 +174,7 @@ def _levels(words: tuple[str, ...]) -> tuple[str, ...]:
     from seekwise.simulate.design.space import LEVELS
 
     found = []
-    for word in (part for each in words for part in each.split(",")):
+    for word in (part for text in words for part in text.split(",")):
         level = "raid" + re.sub(r"^raid[ -]?", "", word.strip().lower())
         if level not in LEVELS:
             raise UsageError(f"`--level {word}` is no level that is modelled", hint=f"one of {', '.join(LEVELS)}")

@@ -65,14 +65,14 @@ def _ncq(boot: str, as_json: bool) -> None:
         return
     if not found:
         click.echo("The kernel log names no SATA disk.")
-    for each in found:
-        depth = f", depth {each.used} of {each.offered}" if each.offered is not None else ""
-        since = f" since {each.since_s:g} s" if each.since_s is not None else ""
+    for controller in found:
+        depth = f", depth {controller.used} of {controller.offered}" if controller.offered is not None else ""
+        since = f" since {controller.since_s:g} s" if controller.since_s is not None else ""
         # "NCQ off by libata.force", "NCQ off since 207.6 s, given up after errors", "NCQ refused: …".
-        reason = each.reason or ""
+        reason = controller.reason or ""
         reason = reason and (f" {reason}" if reason.startswith("by ") else f", {reason}" if since else f": {reason}")
-        _wrapped(f"{each.port}: NCQ {each.state}{depth}{since}{reason}")
-    if cost := next((each.cost for each in found if each.cost), None):
+        _wrapped(f"{controller.port}: NCQ {controller.state}{depth}{since}{reason}")
+    if cost := next((controller.cost for controller in found if controller.cost), None):
         click.echo()
         _wrapped(f"Off or refused means {cost}.")
 

@@ -15,7 +15,8 @@ from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
 from seekwise.settings import special
-from seekwise.settings.doctor import CHECKS, DoctorFinding, discards, examine, gather, smart
+from seekwise.settings.doctor import CHECKS, discards, examine, gather, smart
+from seekwise.settings.doctor.check import DoctorFinding
 from seekwise.workload.study.quantity import counted, time_text
 
 WATCH_S = 5.0
@@ -46,7 +47,8 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
 
     Each finding comes with its evidence and, where known, its cost.
 
-    With DEVICE, or a PATH on it: says whether the drive is slow or its queue is long, by the time that each request spends in the queue
+    With DEVICE, or a PATH on it: says whether the drive is slow or its queue is long, by the time that each request
+    spends in the queue
     and in the device, for every drive, array and mapping below. Needs root. With an md array, or a PATH on one: what
     one drive and the array give under usual loads, and what binds; with --watch also what binds now.
 
@@ -55,7 +57,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     if device is not None:
         from seekwise.cli import _array_speed, _request_times  # numpy, which the checks do without
 
-        if _array_speed.shown(device, watch, root, as_json=as_json):
+        if _array_speed.show(device, watch, root, as_json=as_json):
             return
         if root != Path("/"):
             raise UsageError("a captured machine has no requests to watch", "leave out --root, or leave out DEVICE")
@@ -73,7 +75,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     if not has_queues:
         unseen, beyond = [NO_QUEUES, *unseen], [NO_QUEUES, *beyond]
     if as_json:
-        _shown.echo_json(Doctor([each.NAME for each in CHECKS], found, unseen))
+        _shown.echo_json(Doctor([check.NAME for check in CHECKS], found, unseen))
     else:
         _print(found, blind, has_queues=has_queues)
         for line in beyond:

@@ -1,4 +1,5 @@
-"""`seekwise explain WORD`: a scheduler, setting, metric, drive or controller model or term, in a few sentences and with its numbers."""
+"""`seekwise explain WORD`: a scheduler, setting, metric, drive or controller model or term, in a few sentences and with
+its numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def _console() -> Console:
 
 
 def show(console: Console, explanation: Explanation) -> None:
-    """Prints an explanation: prose filled to the width of the console; a table or an example keeps its lines, of which those that are too long are broken."""
+    """Prints an explanation: prose filled to the width of the console; a table or an example keeps its lines, of which
+    those that are too long are broken."""
     _say(wrapped(explanation.title, console.width))
     for paragraph in explanation.text.split("\n\n"):
         lines = paragraph.splitlines()
@@ -84,7 +86,8 @@ def _say(lines: Iterable[str]) -> None:
 
 
 def broken(line: str, width: int) -> list[str]:
-    """A line of a table or an example in at most `width` columns: a remark goes before it, a last cell goes on below its beginning."""
+    """A line of a table or an example in at most `width` columns: a remark goes before it, a last cell goes on below
+    its beginning."""
     if len(line) <= width:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
@@ -98,7 +101,7 @@ def broken(line: str, width: int) -> list[str]:
     if not start:
         return wrapped(line.strip(), width, indent, f"{indent}    ")
     first, *rest = wrapped(line[start:], width - start)
-    return [line[:start] + first, *(" " * start + each for each in rest)]
+    return [line[:start] + first, *(" " * start + further for further in rest)]
 
 
 def _facts(rows: Sequence[Fact]) -> Table:

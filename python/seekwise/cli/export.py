@@ -11,6 +11,7 @@ from seekwise.cli import _options
 from seekwise.errors import UsageError
 from seekwise.store import damage, export
 from seekwise.store.database import Store
+from seekwise.store.record import Record
 
 
 @click.command("export")
@@ -22,7 +23,8 @@ from seekwise.store.database import Store
 def command(names: tuple[str, ...], form: str, db: Path | None) -> None:
     """Print the records of RUN.
 
-    json holds everything; csv has a line per phase, of several runs or of all if none is named; study is the TOML of the study that was run.
+    json holds everything; csv has a line per phase, of several runs or of all if none is named; study is the TOML of
+    the study that was run.
     """
     if form != "csv" and len(names) != 1:
         raise UsageError("which run?" if not names else "one run at a time", hint="`seekwise results` lists them")
@@ -34,7 +36,7 @@ def command(names: tuple[str, ...], form: str, db: Path | None) -> None:
             with damage.reading(runs[0].run_id):
                 export.write_json(runs[0], store.records(runs[0].run_id), sys.stdout)
         else:
-            records = []
+            records: list[Record] = []
             for run in runs:
                 with damage.reading(run.run_id):
                     records += store.records(run.run_id)

@@ -51,7 +51,8 @@ def command(
 ) -> None:
     """Import results of other tools.
 
-    Reads fio (JSON, terse, normal output, logs), yabs.sh, CrystalDiskMark and KDiskMark, tiotest and tiobench, gnome-disks, Phoronix Test Suite and sysbench fileio.
+    Reads fio (JSON, terse, normal output, logs), yabs.sh, CrystalDiskMark and KDiskMark, tiotest and tiobench,
+    gnome-disks, Phoronix Test Suite and sysbench fileio.
 
     A file's configuration is --setting, or what the file itself calls it, or its name up to the first dot: none.1.json,
     none.2.json and mq-deadline.1.json are two configurations, with two repeats and one.
@@ -69,7 +70,7 @@ def command(
         for record in records:
             store.add(record)
         store.end_run(run.run_id, "complete")
-        found = of_run.of(store, store.run(run.run_id))
+        found = of_run.of_runs(store, store.run(run.run_id))
     if as_json:
         _shown.echo_json(found.document())
         return

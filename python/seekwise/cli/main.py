@@ -72,7 +72,8 @@ class Commands(click.Group):
         return sorted({*own_commands(), *extensions.present(extensions.COMMANDS)})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Imports the module of this command alone; None for an unknown name, and for a plug-in that cannot be imported."""
+        """Imports the module of this command alone; None for an unknown name, and for a plug-in that cannot be
+        imported."""
         try:
             return self.loaded(name)
         except MissingError:
@@ -81,7 +82,8 @@ class Commands(click.Group):
     def loaded(self, name: str) -> click.Command | None:
         """As `get_command`, but MissingError for a plug-in that cannot be imported."""
         if name in own_commands():
-            return importlib.import_module(module_of(name)).command
+            command: click.Command = importlib.import_module(module_of(name)).command
+            return command
         entry = extensions.entries(extensions.COMMANDS).get(name)
         return extensions.load(entry) if entry is not None else None
 
@@ -95,7 +97,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command of ARGS; its section of the user's configuration becomes its defaults."""
+        """The command of ARGS; UsageError for a name that none has, and for an argument that is empty."""
         if args and not args[0].startswith("-") and args[0] not in own_commands() and self.loaded(args[0]) is None:
             raise UsageError(
                 f"no command is called `{args[0]}`",
@@ -103,9 +105,6 @@ class Commands(click.Group):
             )
         name, command, rest = super().resolve_command(ctx, args)
         _refuse_empty(name, rest)
-        section = (ctx.obj or {}).get(name)
-        if command is not None and name is not None and isinstance(section, dict):
-            ctx.default_map = {name: _defaults(command, name, section)}
         return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -143,7 +142,8 @@ def module_of(name: str) -> str:
 
 
 def _refuse_empty(name: str | None, words: list[str]) -> None:
-    """An unset variable of a script (`seekwise record "$DISK"`) is an error: as a path it would be the working folder."""
+    """An unset variable of a script (`seekwise record "$DISK"`) is an error: as a path it would be the working
+    folder."""
     ours = words[: words.index("--")] if "--" in words else words
     for word in ours:
         if not word or re.fullmatch(r"--[a-z-]+=", word):
@@ -151,27 +151,6 @@ def _refuse_empty(name: str | None, words: list[str]) -> None:
                 f"nothing is named in `{word}`" if word else "nothing is named: an argument is empty",
                 hint=f"`seekwise {name} --help` shows what it takes",
             )
-
-
-def option_of(command: click.Command, key: str) -> click.Option | None:
-    """The option that COMMAND spells `--KEY`."""
-    return next((p for p in command.params if isinstance(p, click.Option) and f"--{key}" in p.opts), None)
-
-
-def _defaults(command: click.Command, name: str, section: dict[str, object]) -> dict[str, object]:
-    """{parameter: value} of a section of the configuration; an unknown option is an error, not a silence."""
-    found = {}
-    for key, value in section.items():
-        option = option_of(command, key)
-        if option is None or option.name is None:
-            from seekwise import config
-
-            raise UsageError(
-                f"{config.path()}: `seekwise {name}` has no option `--{key}`",
-                hint=f"`seekwise config unset {name}.{key}` removes it",
-            )
-        found[option.name] = value
-    return found
 
 
 def docstring(name: str) -> str:
@@ -226,7 +205,8 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
 )
 def cli(quiet: bool) -> None:
     """Find the I/O settings that storage should use, with evidence, and set them reversibly."""
-    # What a killed run left is removed, what it changed is restored, before anything else happens; nothing there costs a few directory reads.
+    # What a killed run left is removed, what it changed is restored, before anything else happens; nothing there costs
+    # a few directory reads.
     temporary.remove_left_behind()
     if kernel_left():
         from seekwise.control import tracefs
@@ -248,22 +228,17 @@ def main() -> None:
     _output.install()
     try:
         temporary.settle()
-        from seekwise import config
-
-        # `config` itself must run when the file is wrong: it is what mends it.
-        found = {} if sys.argv[1:2] == ["config"] else config.load()
-        config.apply_general(found)
-        status = cli.main(standalone_mode=False, obj=found)
+        status = cli.main(standalone_mode=False)
         sys.stdout.flush()
     except SeekwiseError as error:
-        status = _told(error.message, error.hint, error.exit_status)
+        status = _print_error(error.message, error.hint, error.exit_status)
     except ModuleNotFoundError as error:
         # A part that is missing of a library that is there is a damaged installation, not the collector's.
         if error.name not in ONLY_WHOLE:
             status = _fault(error)
         else:
             needed = whole_package_needed()
-            status = _told(needed.message, needed.hint, needed.exit_status)
+            status = _print_error(needed.message, needed.hint, needed.exit_status)
     except click.exceptions.Abort:
         status = Exit.INTERRUPTED
     except KeyboardInterrupt:
@@ -273,11 +248,12 @@ def main() -> None:
         click.echo(error.format_message(), err=True)
         status = Exit.USAGE
     except click.ClickException as error:
-        status = _told(*_mistakes.told(error, sys.argv[1:]), Exit.USAGE)
+        status = _print_error(*_mistakes.explained(error, sys.argv[1:]), Exit.USAGE)
     except BrokenPipeError:
         status = _reader_gone()
     except SystemExit as ended:
-        # click and rich meet a closed pipe first and exit with 1 themselves: rich from within the handler, click after it.
+        # click and rich meet a closed pipe first and exit with 1 themselves: rich from within the handler, click after
+        # it.
         broken = isinstance(ended.__context__, BrokenPipeError) or _pipe_is_broken()
         status = _reader_gone() if broken else ended.code
     except OSError as error:
@@ -287,7 +263,7 @@ def main() -> None:
     sys.exit(int(status) if isinstance(status, int) else 0)
 
 
-def _told(message: str, hint: str | None, status: int) -> int:
+def _print_error(message: str, hint: str | None, status: int) -> int:
     """One error and one hint on standard error. What somebody is called in it cannot make it more lines."""
     try:
         _output.to_person(f"error: {_output.safe_line(message)}")
@@ -307,25 +283,26 @@ def _system_error(error: OSError) -> int:
         try:
             os.getcwd()
         except OSError:
-            return _told("the working folder does not exist any more", "change to another folder", Exit.FAILED)
+            return _print_error("the working folder does not exist any more", "change to another folder", Exit.FAILED)
     text = f"{reason(error)}{named[:300]}"
     if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-        return _told(text, "name another file, folder or device", Exit.USAGE)
+        return _print_error(text, "name another file, folder or device", Exit.USAGE)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return _told(text, OTHER_PLACES, Exit.MISSING)
+        return _print_error(text, OTHER_PLACES, Exit.MISSING)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _told(text, f"make room, or {OTHER_PLACES}", Exit.FAILED)
-    return _told(text, _details(error), Exit.FAILED)
+        return _print_error(text, f"make room, or {OTHER_PLACES}", Exit.FAILED)
+    return _print_error(text, _details(error), Exit.FAILED)
 
 
 def _fault(error: BaseException) -> int:
     """The last resort: whatever nobody thought of is one line and a file with the rest."""
     what = f"{type(error).__name__}: {error}".splitlines()[0][:200] if str(error) else type(error).__name__
-    return _told(f"seekwise has a fault ({what})", _details(error), Exit.FAILED)
+    return _print_error(f"seekwise has a fault ({what})", _details(error), Exit.FAILED)
 
 
 def _details(error: BaseException) -> str | None:
-    """Writes the traceback to a file and says where; None if even that cannot be done. One file: the next fault replaces it."""
+    """Writes the traceback to a file and says where; None if even that cannot be done. One file: the next fault
+    replaces it."""
     import traceback
 
     try:

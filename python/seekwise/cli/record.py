@@ -55,7 +55,8 @@ class TraceRecording:
 def command(target: str, seconds: float, output: Path | None, anonymise: bool, as_json: bool) -> None:
     """Record the requests to DEVICE, or the device under MOUNT.
 
-    Uses the kernel's block trace events; needs root. While it runs, only the kernel's trace pages are moved into memory, at most
+    Uses the kernel's block trace events; needs root. While it runs, only the kernel's trace pages are moved into
+    memory, at most
     2 GiB of them. Nothing is written to the device. Events that the kernel had no room for are counted and reported.
     """
     from seekwise.trace.record import recorder

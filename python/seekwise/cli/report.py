@@ -1,4 +1,4 @@
-"""`seekwise report RUN…`: the page of a run again, judged afresh from its records; of several runs of one study, one page."""
+"""`seekwise report RUN…`: the page of a run again, judged afresh from its records; of two, their comparison."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class WrittenReport:
 
     SCHEMA: ClassVar = "seekwise.report/1"
 
-    run_id: str
-    """Of several, the first."""
+    run_id: str | None
+    """Null for a page of several runs."""
     runs: list[str]
     """All that the page shows."""
     report: Path
@@ -41,22 +41,27 @@ class WrittenReport:
     type=click.Path(path_type=Path, file_okay=False),
     help="Write each chart as SVG into this folder too.",
 )
+@click.option("--merge", is_flag=True, help="Treat several runs of one study as one run instead of comparing them.")
 @_options.common
 def command(
     names: tuple[str, ...],
     output: Path,
     pictures: Path | None,
+    merge: bool,
     db: Path | None,
     as_json: bool,
 ) -> None:
     """Write the report of RUN (or `last`) as one HTML file.
 
-    Its path is the last line. Several runs of one study are shown as one.
+    Its path is the last line. Two runs are compared on one page; those that tested different systems of one study are
+    merged.
     """
     if len(set(names)) < len(names):
         raise UsageError("a run is named twice", hint="each run counts once")
     with Store.open(db, create=False) as store:
-        document = _page(store, [store.run(name) for name in names], output, pictures)
+        chosen = [store.run(name) for name in names]
+        is_comparison = len(chosen) > 1 and not (merge or _are_parts(chosen))
+        document = (_comparison if is_comparison else _page)(store, chosen, output, pictures)
     if as_json:
         _shown.echo_json(document)
         return
@@ -64,12 +69,20 @@ def command(
         click.echo(path)
 
 
+def _are_parts(runs: list[Run]) -> bool:
+    """Runs of one study and backend that share no system: made after rebuilding an array or changing a card."""
+    if len({(run.study_name, run.backend) for run in runs}) > 1:
+        return False
+    names = [{facts["name"] for facts in run.plan.get("systems", [])} for run in runs]
+    return all(names) and sum(len(name) for name in names) == len(set().union(*names))
+
+
 def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) -> WrittenReport:
     """Writes the page of a run."""
     from seekwise.report import of_run
     from seekwise.report.charts import files
 
-    found = of_run.of(store, *runs)
+    found = of_run.of_runs(store, *runs)
     run_id = found.run.run_id
     if not found.records:
         raise SeekwiseError(f"run {run_id} has no records, so there is nothing to show")
@@ -78,7 +91,23 @@ def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) ->
     except OSError as error:
         raise SeekwiseError(f"cannot write pictures to {pictures}: {reason(error)}") from error
     path = _shown.write_page(found, path_of(output, run_id)).absolute()
-    return WrittenReport(run_id, [run.run_id for run in runs], path, [each.absolute() for each in written])
+    return WrittenReport(run_id, [run.run_id for run in runs], path, [file.absolute() for file in written])
+
+
+def _comparison(store: Store, runs: list[Run], output: Path, pictures: Path | None) -> WrittenReport:
+    """Writes the page of two runs beside each other."""
+    from seekwise.report import compare_page, paired
+
+    if pictures is not None:
+        raise UsageError("a comparison has no pictures of its own", hint="leave out `--pictures`")
+    if len(runs) > 2:
+        raise UsageError(
+            f"a comparison has two runs, not {len(runs)}", hint="`--merge` shows several runs of one study as one"
+        )
+    found = paired.pairing_of(store, paired.after_earlier(store, *runs))
+    names = [run.run_id for run in runs]
+    path = compare_page.write(path_of(output, "-vs-".join(names)), found)
+    return WrittenReport(None, names, path.absolute(), [])
 
 
 def path_of(output: Path, name: str) -> Path:

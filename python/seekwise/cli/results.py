@@ -60,7 +60,8 @@ def command(
 ) -> None:
     """List the newest runs, or show the verdicts and advice of RUN.
 
-    `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
+    `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or
+    switching NCQ.
     """
     with Store.open(db, create=False) as store:
         if not names:
@@ -70,7 +71,7 @@ def command(
         from seekwise.report.layout import WIDTH, wrapped
 
         chosen = [store.run(name) for name in names]
-        found = of_run.of(store, *chosen, brief=not (as_json or figures))
+        found = of_run.of_runs(store, *chosen, brief=not (as_json or figures))
         if as_json:
             _shown.echo_json(found.document())
             return
@@ -94,32 +95,29 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
     for sentence in store.damage:
         click.echo(f"warning: {sentence}", err=True)
     if as_json:
-        rows = [(each, *store.count(each.run_id)) for each in runs]
+        rows = [(run, *store.count(run.run_id)) for run in runs]
         listed = [
-            ListedRun(each.run_id, each.created_at, each.name, each.backend, each.target, count, valid, each.outcome)
-            for each, count, valid in rows
+            ListedRun(run.run_id, run.created_at, run.name, run.backend, run.target, count, valid, run.outcome)
+            for run, count, valid in rows
         ]
         _shown.echo_json(RunList(listed))
         return
     from seekwise.report.layout import WIDTH, print_lines
 
     out = _shown.out()
-    not_restored = [each for each in reversed(runs) if _is_not_restored(each)]
-    others = [each for each in reversed(runs) if not _is_not_restored(each)]
+    from seekwise.cli import main
+
+    # With an empty journal they were restored since, or given up: then they are runs like others.
+    not_restored = [run for run in reversed(runs) if _is_not_restored(run)] if main.something_left() else []
+    others = [run for run in reversed(runs) if run not in not_restored]
     newest = others if everything else others[:NEWEST]
     shown = [*not_restored, *newest]
     if not_restored:
-        from seekwise.cli import main
-
-        what = (
-            "`sudo seekwise revert` tries again."
-            if main.something_left()
-            else "The journal of this machine is empty now, so they were restored since, or given up."
-        )
+        what = "`sudo seekwise revert` tries again."
         print_lines([f"Not everything was restored after {counted(len(not_restored), 'run')}. {what}", ""], out)
     table = [
         ("Run", "Study", "Where", "Trials", "Outcome"),
-        *((each.run_id, each.name, each.target or each.backend, _trials(store, each), outcome(each)) for each in shown),
+        *((run.run_id, run.name, run.target or run.backend, _trials(store, run), outcome(run)) for run in shown),
     ]
     safe = [[_output.safe_line(cell) for cell in row] for row in table]
     for line in one_line_each(safe, max(out.width if sys.stdout.isatty() else WIDTH, WIDTH)):
@@ -157,7 +155,8 @@ def outcome(run: Run) -> str:
 
 
 def one_line_each(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """The rows in columns of at most `width` together: what is too long ends with an ellipsis, the widest column first."""
+    """The rows in columns of at most `width` together: what is too long ends with an ellipsis, the widest column
+    first."""
     sizes = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     while sum(sizes) + GAP * (len(sizes) - 1) > width:
         widest = max((i for i in LEAST if sizes[i] > LEAST[i]), key=lambda i: sizes[i] - LEAST[i], default=None)

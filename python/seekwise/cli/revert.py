@@ -65,7 +65,7 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
     outcomes = recovery.preview(journal) if dry_run else recovery.revert_all(journal)
     roots = history.in_force_by_root()
     if as_json:
-        _shown.echo_json(Revert(dry_run, guards, [Reverted.of(each) for each in outcomes]))
+        _shown.echo_json(Revert(dry_run, guards, [Reverted.of(restored) for restored in outcomes]))
     elif not outcomes and not guards:
         if not roots:
             unseen = not os.access(SYSTEM_STATE / "journal", os.R_OK) and (SYSTEM_STATE / "journal").exists()
@@ -87,7 +87,7 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
             f"their old values stay in {journal.folder}",
         )
     if roots:
-        values = [f"{device} {', '.join(values)}" for each in roots for device, values in each.wanted.items()]
+        values = [f"{device} {', '.join(values)}" for root in roots for device, values in root.wanted.items()]
         raise MissingError(
             f"what root has set is still in force ({'; '.join(dict.fromkeys(values))}), and only root can undo it",
             "`sudo seekwise revert`",

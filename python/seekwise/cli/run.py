@@ -76,9 +76,9 @@ def command(
     """
     place = spread.parse(on, workers)
     if resume is not None:
-        named = any(each is not None for each in (study, budget, seed, target, system, backend, program, name)) or bool(
-            vary
-        )
+        named = any(
+            option is not None for option in (study, budget, seed, target, system, backend, program, name)
+        ) or bool(vary)
         if named or dry_run or setup:
             raise UsageError(
                 "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`",
@@ -146,7 +146,9 @@ def _go_on(name: str, destroy: tuple[str, ...], place: spread.Where | None, db: 
         backend = spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
         whole = parse.loads(run.study, f"study of run {run.run_id}")
         part = {facts.name for facts in plan.systems}
-        backend.describe(whole.model_copy(update={"system": [each for each in whole.system if each.name in part]}))
+        backend.describe(
+            whole.model_copy(update={"system": [system for system in whole.system if system.name in part]})
+        )
         _job.finish(store, run, plan, backend, as_json=as_json, report_folder=None)
 
 
@@ -158,15 +160,15 @@ def made_by(study: Study, program: str) -> Study:
             "add `--backend kernel`",
         )
     return study.model_copy(
-        update={"workload": [each.model_copy(update={"program": program}) for each in study.workload]}
+        update={"workload": [load.model_copy(update={"program": program}) for load in study.workload]}
     )
 
 
 def one_system(study: Study, name: str) -> Study:
     """The study with one of its systems; on a real machine with the schedulers that its kernel can have."""
-    only = [each for each in study.system if each.name == name]
+    only = [system for system in study.system if system.name == name]
     if not only:
-        known = ", ".join(each.name for each in study.system)
+        known = ", ".join(system.name for system in study.system)
         raise UsageError(f"study {study.name} has no system `{name}`", hint=f"its systems: {known}")
     changed: dict[str, object] = {"system": only, "answer": None}
     schedulers = study.settings.get("scheduler", [])

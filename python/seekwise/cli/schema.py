@@ -17,7 +17,7 @@ def command(name: str | None) -> None:
     from seekwise.cli import schemas
 
     if name is None:
-        for each in schemas.names():
-            click.echo(f"{each:34} {schemas.load(each).get('description', '')}")
+        for known in schemas.names():
+            click.echo(f"{known:34} {schemas.load(known).get('description', '')}")
         return
     click.echo(json.dumps(schemas.load(name), indent=1, ensure_ascii=False))

@@ -44,7 +44,7 @@ def command(path: str | None, as_json: bool, root: Path) -> None:
     found = status.read(tree, stack, only)
     if tree.live:
         units = controllers.states(stack)
-        devices = tuple(replace(each, controller=units.get(each.name)) for each in found.devices)
+        devices = tuple(replace(shown, controller=units.get(shown.name)) for shown in found.devices)
         found = replace(found, devices=devices, guards=guard_log.read())
     if as_json:
         _shown.echo_json(found)
@@ -96,7 +96,9 @@ def _print(found: Status) -> None:
 def _set_again(device: DeviceStatus) -> str:
     """The command that brings back what differs, and nothing else."""
     values = [value for value in device.settings if value.drift and value.expected is not None]
-    words = [f"--set {_short(each.attribute)}={shlex.quote(each.expected)}" for each in values if each.expected]
+    words = [
+        f"--set {_short(setting.attribute)}={shlex.quote(setting.expected)}" for setting in values if setting.expected
+    ]
     return f"sudo seekwise apply --device {device.name} {' '.join(words)}"
 
 
@@ -118,7 +120,9 @@ def _words(value: Value) -> str:
     if value.why:
         parts.append(value.why)
     lines = [_other(other, value) for other in value.others]
-    lines += [each.text if each.through else f"{each.text}; instead: {each.instead}" for each in value.ineffective]
+    lines += [
+        setter.text if setter.through else f"{setter.text}; instead: {setter.instead}" for setter in value.ineffective
+    ]
     parts += lines[:SHOWN_LINES] + (
         [f"and {len(lines) - SHOWN_LINES} more (--json)"] if len(lines) > SHOWN_LINES else []
     )

@@ -46,7 +46,8 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
 
     Rate, request sizes, latency, processes, and dependencies between their requests.
 
-    FILE is a recording of `seekwise record`, blktrace's or blkparse's output, text of `perf script` or `trace-cmd report`, a fio
+    FILE is a recording of `seekwise record`, blktrace's or blkparse's output, text of `perf script` or
+    `trace-cmd report`, a fio
     iolog or latency log. The format is known by its content.
     """
     from seekwise.trace import depend, summary, words
@@ -54,7 +55,7 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
     from seekwise.trace.readers import open_trace
 
     notes, chunks = open_trace(path)
-    found = summary.of(_counted(chunks))
+    found = summary.summary_of(_counted(chunks))
     if not found.requests:
         raise SeekwiseError(
             f"{path}: holds no requests",

@@ -6,7 +6,7 @@ import os
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,11 +49,12 @@ MODEL = "model:"
 @_options.common
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND …]")
 def command(
-    target: str, uses: str | None, as_json: bool, db: Path | None, budget: float | None, **options: object
+    target: str, uses: str | None, as_json: bool, db: Path | None, budget: float | None, **options: Any
 ) -> None:
     """Measure PATH under typical uses; say what to set.
 
-    Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the settings
+    Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the
+    settings
     under them, and names one setting, what it gains and what it costs. Everything is restored afterwards.
     """
     began = time.monotonic()

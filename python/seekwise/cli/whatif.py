@@ -50,7 +50,8 @@ def command(
 ) -> None:
     """Show what other storage would do to a recorded load.
 
-    TRACE is a recording of `seekwise record` or any format that `seekwise trace show` reads. Requests that waited for earlier ones wait
+    TRACE is a recording of `seekwise record` or any format that `seekwise trace show` reads. Requests that waited for
+    earlier ones wait
     for them on the new storage too, with the recorded think times.
     """
     from seekwise.cli import _shown, _whatif
@@ -67,7 +68,7 @@ def command(
         raise UsageError(f"{trace}: does not exist")
     notes, chunks = open_trace(trace)
     first = _first(chunks)
-    settings = whatif.asked(wanted, whatif.recorded_on(notes))
+    settings = whatif.candidate_storages(wanted, whatif.recorded_on(notes))
     # On disk rather than in memory where /tmp is memory.
     with temporary.private("whatif", _room()) as folder:
         load = loads.make(first, notes, Path(folder))
@@ -83,7 +84,7 @@ def command(
         if not found:
             raise UsageError(f"{trace}: holds no reads or writes")
         recorded = whatif.recorded_of(load)
-        order = predicted.ranked(found, [each.label for each in settings], recorded)
+        order = predicted.ranked(found, [setting.label for setting in settings], recorded)
         opened = None
         if replay_open:
             replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
@@ -97,14 +98,14 @@ def command(
                     record if row is None else replace(record, load={**record.load, predicted.OPEN_P99: row.p99_ns})
                 )
             store.end_run(played.run.run_id, "complete")
+        prediction = _whatif.Prediction(load, settings, order, found, opened, said, hangs)
         if as_json:
-            _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
+            _shown.echo_json(_whatif.document(played, trace, prediction))
             return
         _paragraph(whatif_answer.sentence(order, recorded))
         click.echo()
-        programs = [group.name for group in load.groups if group.requests]
         tails = {name: row.p99_ns for (name, program), row in (opened or {}).items() if program == FOREGROUND}
-        for line in whatif_answer.table(order, found, programs, recorded, tails):
+        for line in whatif_answer.table(order, found, prediction.programs, recorded, tails):
             click.echo(line)
         click.echo()
         for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):

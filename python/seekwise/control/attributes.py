@@ -1,15 +1,19 @@
 """The settings that can be changed: one row per attribute.
 
-A row says where the kernel keeps the value, its unit, its place in the order of writing, and what it means when the kernel
-says no. Order matters because the kernel ties values together (Linux v6.12 block/elevator.c, block/mq-deadline.c, checked
+A row says where the kernel keeps the value, its unit, its place in the order of writing, and what it means when the
+kernel
+says no. Order matters because the kernel ties values together (Linux v6.12 block/elevator.c, block/mq-deadline.c,
+checked
 on a live 6.18):
 
     the drive's cache → the kernel's view of it → queue depth → scheduler → nr_requests → the scheduler's tunables → the rest
     → read-ahead
 
-- switching the scheduler sets nr_requests anew, gives every tunable its default, and bfq switches write-back throttling off;
+- switching the scheduler sets nr_requests anew, gives every tunable its default, and bfq switches write-back throttling
+  off;
 - setting nr_requests moves mq-deadline's async_depth;
-- bfq's slice_idle and slice_idle_us are one value in two units: the finer one is written last (alphabetical order does it);
+- bfq's slice_idle and slice_idle_us are one value in two units: the finer one is written last (alphabetical order does
+  it);
 - a limit of dirty pages in bytes sets the one in per cent to 0, and the other way round;
 - changing a limit or a feature of the queue (max_sectors_kb, the cache, add_random) sets read-ahead to its default
   (block/blk-settings.c blk_apply_bdi_limits): it is written last, also where nobody asks for it.
@@ -52,7 +56,7 @@ class Attribute:
 
 
 # The schedulers Linux has or had, with the module that holds each. `None`: gone with the single-queue path in 5.0.
-SCHEDULER_MODULES: dict[str, str | None] = {row.name: row.module for row in schedulers.known().values()}
+SCHEDULER_MODULES: dict[str, str | None] = {row.name: row.module for row in schedulers.registry().values()}
 
 
 def scheduler_hint(refusal: Refusal) -> str:
@@ -180,7 +184,8 @@ TWINS = {
     "dirty_background_bytes": "dirty_background_ratio",
     "dirty_background_ratio": "dirty_background_bytes",
 }
-"""One limit in two units: writing either sets the other to 0, and 0 bytes cannot be written (Linux v6.12 mm/page-writeback.c,
+"""One limit in two units: writing either sets the other to 0, and 0 bytes cannot be written (Linux v6.12
+mm/page-writeback.c,
 dirty_bytes_handler, dirty_ratio_handler). What counts is the one that is not 0."""
 _ROWS = {row.name: row for row in REGISTRY}
 _SHORT = {row.name.rpartition("/")[2]: row.name for row in REGISTRY if not row.name.endswith("*")}
@@ -208,7 +213,8 @@ def row(name: str) -> Attribute:
 
 
 def in_force(name: str, values: Mapping[str, str]) -> tuple[str, str] | None:
-    """(name, value) that puts this value in force again: of a limit in two units the one that is not 0; None if its twin does that."""
+    """(name, value) that puts this value in force again: of a limit in two units the one that is not 0; None if its
+    twin does that."""
     twin = TWINS.get(name)
     if twin is not None and values[name] == "0" and values.get(twin, "0") != "0":
         return None
@@ -225,9 +231,11 @@ def path(name: str, folder: Path) -> Path:
 
 
 def value(name: str, text: str | None) -> str | None:
-    """What an attribute's text says: of a scheduler list the one in brackets, of a sync limit whose it is, else the text itself."""
+    """What an attribute's text says: of a scheduler list the one in brackets, of a sync limit whose it is, else the
+    text itself."""
     if text is not None and name in SYNC_LIMITS:
-        # `200000 (system)` follows the limit of the whole machine, and `system` puts it there again; `50000 (local)` is the array's own.
+        # `200000 (system)` follows the limit of the whole machine, and `system` puts it there again; `50000 (local)` is
+        # the array's own.
         number, _, whose = text.partition(" ")
         return "system" if "system" in whose else number
     if text is None or name != "queue/scheduler":
@@ -274,8 +282,10 @@ def everything(folder: Path) -> dict[str, str]:
 def tunables(folder: Path) -> dict[str, str]:
     """{queue/iosched/NAME: value} of the scheduler in force: what can be read and written, one line each.
 
-    Schedulers that no table knows have more there than settings: versions and learned figures to read (several lines, or no write
-    permission), switches that reset a statistic (no read permission). ADIOS 3 has all of these; none of them can be restored.
+    Schedulers that no table knows have more there than settings: versions and learned figures to read (several lines,
+    or no write
+    permission), switches that reset a statistic (no read permission). ADIOS 3 has all of these; none of them can be
+    restored.
     """
     place = folder / "queue/iosched"
     found = {}

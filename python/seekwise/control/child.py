@@ -3,7 +3,8 @@
     with started(["fio", …], stdout=file) as load:
         load.wait()
 
-On leaving, in whatever way, nothing that the load started runs any more. SIGKILL of Seekwise included: `supervise` says how.
+On leaving, in whatever way, nothing that the load started runs any more. SIGKILL of Seekwise included: `supervise` says
+how.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class ChildProgram:
             self._read_report()
 
     def terminate(self, *, patient: bool = False) -> None:
-        """Asks the program to end, and kills it if it does not within a grace period; `patient`: a minute, to write its logs."""
+        """Asks the program to end, and kills it if it does not within a grace period; `patient`: a minute, to write its
+        logs."""
         if self.returncode is None and self._lifeline is not None:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._lifeline, b"P" if patient else b"T")
@@ -185,7 +187,8 @@ def started(
 
 @contextlib.contextmanager
 def watched() -> Iterator[None]:
-    """While inside, what this process has changed is restored at once if it is killed, also between two loads: the supervisor of a
+    """While inside, what this process has changed is restored at once if it is killed, also between two loads: the
+    supervisor of a
     program that does nothing sees to it."""
     with started(("sleep", "infinity")):
         yield
@@ -245,7 +248,8 @@ def run(
     cgroup_files: Sequence[Path] = (),
 ) -> Completed:
     """Runs a program to its end and returns what it wrote; after `timeout_s` it is killed and an error raised."""
-    # Files, not pipes: a program that writes much cannot block, and orphans cannot hold a pipe open. In memory: a kill leaves none.
+    # Files, not pipes: a program that writes much cannot block, and orphans cannot hold a pipe open. In memory: a kill
+    # leaves none.
     with _in_memory("out") as out, _in_memory("err") as err:
         with started(argv, stdout=out, stderr=err, cwd=cwd, env=env, cgroup_files=cgroup_files) as load:
             status = load.wait(timeout_s)
@@ -291,7 +295,8 @@ def _environment(pid: int) -> list[bytes]:
     """Empty for a process that is gone, a kernel thread, or one that may not be read.
 
     Between two programs (exec) a process has no environment for a moment, first without an end, then of no length
-    (Linux v6.12 fs/exec.c, fs/binfmt_elf.c). It is looked at again, so that one with a mark is not overlooked; the second
+    (Linux v6.12 fs/exec.c, fs/binfmt_elf.c). It is looked at again, so that one with a mark is not overlooked; the
+    second
     also looks like an environment that is empty for good, so that patience with it is short.
     """
     patience = 1000

@@ -4,9 +4,12 @@
         ...     # proof.path, proof.test_offset_bytes, proof.test_size_bytes: what a load may write, and where
         proof.uses(size_bytes)
 
-Proof: nobody has it open exclusively, and with us holding it so nobody can mount, assemble or swap on it until the end; no
-mount, swap, holder or partition, on it or on what stands on it; no signature; zeros in the first and last MiB and wherever else
-it was looked (`samples`); the backing file of a loop device is nobody else's. The load leaves the two MiB at the ends alone, and
+Proof: nobody has it open exclusively, and with us holding it so nobody can mount, assemble or swap on it until the end;
+no
+mount, swap, holder or partition, on it or on what stands on it; no signature; zeros in the first and last MiB and
+wherever else
+it was looked (`samples`); the backing file of a loop device is nobody else's. The load leaves the two MiB at the ends
+alone, and
 what it used is zeroed afterwards, so that a tested device proves empty again.
 
 Everything is refused with exit status 3 before anything is touched, and every reason is listed at once.
@@ -58,7 +61,8 @@ class EmptyProof:
     size_bytes: int
     checks: tuple[str, ...]
     path: Path
-    """The proven device itself, through our descriptor: a node may mean another device by the time that a load opens it."""
+    """The proven device itself, through our descriptor: a node may mean another device by the time that a load opens
+    it."""
     _used: list[int] = field(default_factory=list)
 
     def uses(self, size_bytes: int) -> None:
@@ -100,7 +104,8 @@ def claimed(stack: Stack, device: str, named: tuple[str, ...], root: Path = Path
 def _zero(proof: EmptyProof) -> None:
     """Zeroes what the load used. A drive that refuses has an error of its own to tell; then it does not prove empty.
 
-    By writing: BLKZEROOUT and fallocate want the device exclusively, and we hold it so ourselves (Linux v6.12 block/bdev.c
+    By writing: BLKZEROOUT and fallocate want the device exclusively, and we hold it so ourselves (Linux v6.12
+    block/bdev.c
     truncate_bdev_range).
     """
     if not proof.used_bytes:
@@ -275,7 +280,7 @@ def _unsuited(device: BlockDevice, descriptor: int, size_bytes: int) -> list[str
 
 def _content(descriptor: int, node: Path, size_bytes: int) -> list[str]:
     """What it holds."""
-    found = signatures.known(str(node))
+    found = signatures.signatures_on(str(node))
     if found or signatures.read_windows(descriptor, size_bytes).all_zero:
         return found
     return ["data without a known signature in its first or last MiB"]
@@ -293,7 +298,8 @@ def _wrong_node(device: BlockDevice, descriptor: int, node: Path, root: Path) ->
 
 
 def _backing(device: BlockDevice, descriptor: int, stack: Stack, root: Path) -> tuple[Path | None, list[str]]:
-    """The file below a loop device, and what speaks against writing to it: others use it, or it is not the file of that name."""
+    """The file below a loop device, and what speaks against writing to it: others use it, or it is not the file of that
+    name."""
     if device.kind != "loop" or not device.backing_file or root != Path("/"):
         return None, []
     info = fcntl.ioctl(descriptor, LOOP_GET_STATUS64, bytes(LOOP_INFO64_BYTES))

@@ -1,4 +1,5 @@
-"""A file's whole state, and the way back to it: content to the byte, mode, owner, times, extended attributes, or the link it is."""
+"""A file's whole state, and the way back to it: content to the byte, mode, owner, times, extended attributes, or the
+link it is."""
 
 from __future__ import annotations
 

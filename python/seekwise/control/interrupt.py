@@ -45,7 +45,8 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """While inside, the four signals raise `Stopped`. Outside the main thread nothing can be installed and nothing is."""
+    """While inside, the four signals raise `Stopped`. Outside the main thread nothing can be installed and nothing
+    is."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -5,8 +5,10 @@
     undo: echo none | sudo tee /sys/block/sda/queue/scheduler
           echo 64 | sudo tee /sys/block/sda/queue/nr_requests
 
-Lines stand in the order in which the kernel needs them. What a scheduler switch resets on the way is in the undo lines, if
-`old` knows it and the kernel would not come back to it by itself: 64 would not stand there if it were what this drive gets with none.
+Lines stand in the order in which the kernel needs them. What a scheduler switch resets on the way is in the undo lines,
+if
+`old` knows it and the kernel would not come back to it by itself: 64 would not stand there if it were what this drive
+gets with none.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from seekwise.errors import UsageError
 
 # What the kernel sets when it switches to a scheduler. A tunable that is not listed is always written back.
 TUNABLE_DEFAULTS: dict[str, dict[str, tuple[str, ...]]] = {
-    row.name: row.reset_to for row in schedulers.known().values()
+    row.name: row.reset_to for row in schedulers.registry().values()
 }
 
 # Linux v6.12 block/blk-wbt.c wbt_default_latency_nsec: 75 ms for rotating drives, 2 ms for others.
@@ -41,7 +43,8 @@ class ShellLines:
 
 
 def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root: Path = Path("/")) -> ShellLines:
-    """`old`: values as they are (or were) before; more than is wanted does no harm. `sudo` None: unless this is root."""
+    """`old`: values as they are (or were) before; more than is wanted does no harm. `sudo` None: unless this is
+    root."""
     wanted = normalised(wanted)
     # `old` may hold facts that are no settings (rotational, …): those cannot be restored and need not.
     old = normalised({
@@ -68,7 +71,8 @@ def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root
 def _usual_requests(device: str, scheduler: str, root: Path) -> str | None:
     """What nr_requests is after a switch to this scheduler; None where the drive's own depth cannot be read.
 
-    Linux v4.12 to v6.17 block/blk-mq-sched.c blk_mq_init_sched, later blk_mq_default_nr_requests: without a scheduler as many
+    Linux v4.12 to v6.17 block/blk-mq-sched.c blk_mq_init_sched, later blk_mq_default_nr_requests: without a scheduler
+    as many
     as the drive has tags, with one twice that, and at most twice BLKDEV_DEFAULT_RQ.
     """
     try:
@@ -103,7 +107,8 @@ def _is_moved(name: str, before: Mapping[str, str], wanted: Mapping[str, str]) -
     if name == "queue/nr_requests":
         return True
     if name == "queue/wbt_lat_usec":
-        # bfq switches it off; leaving bfq brings the default back. What a scheduler does that no table knows is not known.
+        # bfq switches it off; leaving bfq brings the default back. What a scheduler does that no table knows is not
+        # known.
         switched = (scheduler, wanted["queue/scheduler"])
         touched = "bfq" in switched or any(name and name not in TUNABLE_DEFAULTS for name in switched)
         return touched and before[name] not in (("0",) if scheduler == "bfq" else WBT_DEFAULTS_USEC)

@@ -1,6 +1,7 @@
 """Files of ours on a live machine: written as one, and taken back unless somebody has edited them since.
 
-What they say is decided by `seekwise.settings`; what they were is in the journal (`exact`), so that a killed call can be taken back, too.
+What they say is decided by `seekwise.settings`; what they were is in the journal (`exact`), so that a killed call can
+be taken back, too.
 """
 
 from __future__ import annotations

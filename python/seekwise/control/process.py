@@ -80,7 +80,8 @@ def pids(root: Path = Path("/")) -> list[int]:
 
 
 def stat(pid: int, root: Path = Path("/")) -> tuple[str, list[str]]:
-    """The name in /proc/PID/stat, and the fields after it: proc(5)'s third is the first. OSError once the process has ended."""
+    """The name in /proc/PID/stat, and the fields after it: proc(5)'s third is the first. OSError once the process has
+    ended."""
     # Anybody may give a process a name that is no UTF-8, and that holds spaces and parentheses.
     before, _, after = (root / f"proc/{pid}/stat").read_text(errors="replace").rpartition(")")
     return before.partition("(")[2], after.split()

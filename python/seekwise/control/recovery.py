@@ -1,6 +1,7 @@
 """What a killed run left behind is restored.
 
-At the start of every command (cheap: a few directory reads when there is nothing) and by `seekwise revert`. An entry belongs
+At the start of every command (cheap: a few directory reads when there is nothing) and by `seekwise revert`. An entry
+belongs
 to the process that opened it: while that one lives, nobody else touches it. After a reboot the kernel has its own
 defaults again and a name may mean another drive, so only what a drive keeps itself is looked at; the rest is closed.
 Where files set the values again at each start, the entry stays open with its file, and `revert` restores both.
@@ -28,7 +29,8 @@ UNUSABLE = frozenset({"unreadable", "newer", "untrusted"})
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one entry. `state`: restored, closed (nothing to restore), busy (its run lives, or is elsewhere), failed."""
+    """What became of one entry. `state`: restored, closed (nothing to restore), busy (its run lives, or is elsewhere),
+    failed."""
 
     entry: Entry
     state: str
@@ -83,7 +85,8 @@ def revert_all(journal: Journal) -> list[Outcome]:
 def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
     """Writes down what will be reverted before anything of it is: if we are killed half-way, the next start ends it.
 
-    What a half-way restored device shows could not be told from what somebody else has set. None: nothing needs it, or the journal
+    What a half-way restored device shows could not be told from what somebody else has set. None: nothing needs it, or
+    the journal
     cannot be written; then it is restored all the same.
     """
     if any(entry.kind == "reverting" for entry in entries):
@@ -118,7 +121,8 @@ def _names_of(item: Item, ahead: dict[str, dict[str, str]]) -> list[str]:
 
 
 def _now(item: Item, folder: Path) -> dict[str, str | None]:
-    """Values of one device as they are now. One that cannot be read is an error: it is not one that somebody else has set."""
+    """Values of one device as they are now. One that cannot be read is an error: it is not one that somebody else has
+    set."""
     return {
         name: attributes.value(name, sysfs.read_or_raise(attributes.path(name, folder), "it stays as it is"))
         for name in item["old"]
@@ -174,7 +178,8 @@ def _is_left_behind(entry: Entry, journal: Journal) -> bool:
 
 
 def restore(entry: Entry, journal: Journal, names: Item | None = None, *, own: bool = False) -> Outcome:
-    """Restores one entry and closes it. Whatever is wrong with it is said, and never keeps another one from being restored.
+    """Restores one entry and closes it. Whatever is wrong with it is said, and never keeps another one from being
+    restored.
 
     `own`: the caller is the process that opened the entry, so no other process is changing it.
     """
@@ -249,7 +254,8 @@ def _restore_settings(
 def _restore_device(
     entry: Entry, item: Item, pending: bool, decided: frozenset[str] | None, kept: bool
 ) -> tuple[list[str], list[str]]:
-    """What was done to one device, and what could not be done, as sentences. `decided`: the names to restore, if that is known.
+    """What was done to one device, and what could not be done, as sentences. `decided`: the names to restore, if that
+    is known.
 
     `kept`: files set the values again at each start.
     """

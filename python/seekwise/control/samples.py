@@ -1,7 +1,10 @@
-"""Looks into the middle of a device: where file systems keep copies of their superblocks, and at samples spread over all of it.
+"""Looks into the middle of a device: where file systems keep copies of their superblocks, and at samples spread over
+all of it.
 
-The two ends alone prove little: a wiped superblock leaves a whole file system behind. What is looked at is counted and said, never more:
-a device that proves empty holds zeros *there*. Up to `WHOLE_BYTES` everything is read. Of a loop device everything is read that its
+The two ends alone prove little: a wiped superblock leaves a whole file system behind. What is looked at is counted and
+said, never more:
+a device that proves empty holds zeros *there*. Up to `WHOLE_BYTES` everything is read. Of a loop device everything is
+read that its
 backing file holds (SEEK_DATA), up to the same amount; a hole is known to be zero.
 """
 
@@ -82,7 +85,8 @@ def _first_data(descriptor: int, places: Iterable[tuple[int, int]], longest_s: f
 
 
 def _superblock_copies(size_bytes: int) -> Iterator[int]:
-    """Offsets where ext2 to ext4 (ext4 disk layout: groups 1 and powers of 3, 5, 7), btrfs and XFS-like groups keep copies."""
+    """Offsets where ext2 to ext4 (ext4 disk layout: groups 1 and powers of 3, 5, 7), btrfs and XFS-like groups keep
+    copies."""
     yield from (64 << 20, 256 << 30)  # btrfs-progs: mirrors at 64 MiB and 256 GiB
     yield (
         size_bytes // 2 // SAMPLE_BYTES * SAMPLE_BYTES

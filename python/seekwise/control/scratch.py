@@ -4,11 +4,14 @@
         (folder / "file").write_bytes(…)    # /proc/1234/fd/9/file
         print(folder.shown)                 # /srv/seekwise-scratch-3f2a…
 
-The folder on the target may belong to anybody: its owner can rename what we make there and put something else in its place. So
-the path that is handed out leads through an open descriptor (`/proc/PID/fd/N`) to the folder that we made, wherever it is
+The folder on the target may belong to anybody: its owner can rename what we make there and put something else in its
+place. So
+the path that is handed out leads through an open descriptor (`/proc/PID/fd/N`) to the folder that we made, wherever it
+is
 by now, and opening files there leads nowhere else: the folder itself is ours, with mode 0700.
 
-Journalled before it is made; then with its device, inode and owner, and a manifest inside that holds the entry's secret. Removed
+Journalled before it is made; then with its device, inode and owner, and a manifest inside that holds the entry's
+secret. Removed
 is only what carries all of these, relative to the open folder: never by path, never a link, never through a mount.
 """
 
@@ -170,7 +173,8 @@ class scratch:
 
 
 def _made_just_now(folder: int, st_dev: int, shown: Path) -> os.stat_result:
-    """The open folder must be the one that we made: between making and opening somebody may have put another in its place."""
+    """The open folder must be the one that we made: between making and opening somebody may have put another in its
+    place."""
     status = os.fstat(folder)
     if (
         status.st_uid != os.geteuid()
@@ -272,7 +276,8 @@ def _remove_open(parent: int, folder: int, name: str, item: Item | None) -> None
     _remove_content(folder, keep=MANIFEST)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(MANIFEST, dir_fd=folder)
-    # Its owner may rename it between two calls: what he puts in its place is only ever removed if it is an empty folder,
+    # Its owner may rename it between two calls: what he puts in its place is only ever removed if it is an empty
+    # folder,
     # which he may remove himself.
     for _ in range(RENAMES_MAX):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -311,7 +316,8 @@ def _against(status: os.stat_result, parent: os.stat_result, folder: int, item: 
 
 
 def _manifest(folder: int) -> Item | None:
-    """The manifest in an open folder, if it is a file of ours; None where there is none or it is damaged. OSError where the storage fails."""
+    """The manifest in an open folder, if it is a file of ours; None where there is none or it is damaged. OSError where
+    the storage fails."""
     try:
         descriptor = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
@@ -376,7 +382,8 @@ def _orphans(parent: int) -> list[str]:
 
 
 def _is_orphan(parent: int, name: str) -> bool:
-    """Whether its run is dead: nobody holds the lock on its manifest, in whatever PID namespace or on whatever machine."""
+    """Whether its run is dead: nobody holds the lock on its manifest, in whatever PID namespace or on whatever
+    machine."""
     try:
         folder = files.open_folder(name, parent)
     except OSError:
@@ -401,7 +408,8 @@ def _is_orphan(parent: int, name: str) -> bool:
 def remove_left_behind(item: Item, *, same_boot: bool) -> str:
     """What recovery does with one journalled folder: a sentence, or an error that keeps the entry.
 
-    A device that is there no more took the folder along; should it come back, the next run on it removes the folder as an orphan.
+    A device that is there no more took the folder along; should it come back, the next run on it removes the folder as
+    an orphan.
     """
     folder = Path(str(item["path"]))
     device = item.get("device")
@@ -423,7 +431,8 @@ def mount_point(path: Path) -> Path:
 
 
 def _served_by_user(target: Path) -> int | None:
-    """The user whose program serves a FUSE filesystem (its mount option `user_id`); None for any other, and for root's."""
+    """The user whose program serves a FUSE filesystem (its mount option `user_id`); None for any other, and for
+    root's."""
     device = os.stat(target).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:

@@ -3,7 +3,8 @@
     with changed({"sda": {"queue/scheduler": "kyber", "device/queue_depth": 32}}) as seen:
         ...     # seen["sda"]["queue/scheduler"]: what the kernel reports after the write
 
-Everything of a device is captured, not only what is asked: the kernel ties values together (see `attributes`), and what was
+Everything of a device is captured, not only what is asked: the kernel ties values together (see `attributes`), and what
+was
 asked and what that moved is identical afterwards. What somebody else changes meanwhile and nobody asked for stays as he
 wants it. After SIGKILL or a power cut `recovery` does the same from the journal.
 
@@ -181,7 +182,8 @@ def write_journalled(
     remember: Callable[[Entry], object],
     **details: object,
 ) -> Entry | None:
-    """Captures, journals, writes, reads back. `remember(entry)` is called before the first write. None: all was so already.
+    """Captures, journals, writes, reads back. `remember(entry)` is called before the first write. None: all was so
+    already.
 
     Raises on the first refusal; the caller restores.
     """
@@ -211,7 +213,8 @@ def item_for(device: str, folder: Path, root: Path, asked: Mapping[str, str]) ->
 
 
 def left_by(items: Iterable[Item]) -> list[Item]:
-    """The journal's items with the values after our writes: they tell later whether somebody else has changed one since."""
+    """The journal's items with the values after our writes: they tell later whether somebody else has changed one
+    since."""
     found = []
     for item in items:
         folder = sysfs.device_folder(str(item["device"]), Path(str(item["root"])))
@@ -258,7 +261,8 @@ def write_values(device: str, folder: Path, wanted: Mapping[str, str]) -> None:
 
 
 def _keep_read_ahead(device: str, folder: Path, before: str) -> None:
-    """Some writes set read-ahead to its default; who does not ask for it must not measure it instead of what he asks for."""
+    """Some writes set read-ahead to its default; who does not ask for it must not measure it instead of what he asks
+    for."""
     if attributes.current(attributes.READ_AHEAD, folder) != before:
         _write_one(device, folder, attributes.READ_AHEAD, attributes.READ_AHEAD, before)
 
@@ -286,7 +290,8 @@ def _altered(device: str, folder: Path, name: str, asked: str, found: str | None
 
 
 def touched(item: Item, left: Mapping[str, str] | None) -> frozenset[str]:
-    """What was asked, and what that moved: as seen in `left`, the values after our writes, or as it may be (`left` None)."""
+    """What was asked, and what that moved: as seen in `left`, the values after our writes, or as it may be (`left`
+    None)."""
     asked, old = dict(item["asked"]), dict(item["old"])
     return frozenset(
         name
@@ -298,7 +303,8 @@ def touched(item: Item, left: Mapping[str, str] | None) -> frozenset[str]:
 def restore_item(item: Item, only: frozenset[str] | None = None) -> list[str]:
     """Restores one device to what the journal says; returns what could not be restored, as sentences.
 
-    `only`: names to restore; every other value stays as it is now, also where restoring moves it. Values that are right are
+    `only`: names to restore; every other value stays as it is now, also where restoring moves it. Values that are right
+    are
     not written again. The device being gone is no failure: its settings went with it.
     """
     device, root = str(item["device"]), Path(str(item["root"]))
@@ -332,7 +338,8 @@ def restore_item(item: Item, only: frozenset[str] | None = None) -> list[str]:
                 refused[name] = f" ({error.strerror})"
                 if error.errno == errno.EIO and name.startswith(attributes.IOSCHED):
                     failed_alike[name] = failed_alike.get(name, 0) + 1
-    # An attribute without a function to store it refuses each write with EIO (Linux v6.12 block/elevator.c elv_attr_store): a figure of
+    # An attribute without a function to store it refuses each write with EIO (Linux v6.12 block/elevator.c
+    # elv_attr_store): a figure of
     # the scheduler's, no setting. One write that fails so is an error like any other.
     old = {name: text for name, text in old.items() if failed_alike.get(name, 0) < RESTORE_PASSES_MAX}
     return [
@@ -363,7 +370,8 @@ def _others(folder: Path, only: frozenset[str], switched: bool) -> dict[str, str
     if not switched:
         names += attributes.tunables(folder)
     if attributes.CACHE_TYPE in only:
-        # The kernel's view follows the drive: to hold it at `write through` would stop the flushes of a drive that caches.
+        # The kernel's view follows the drive: to hold it at `write through` would stop the flushes of a drive that
+        # caches.
         names.remove("queue/write_cache")
     now = {name: attributes.current(name, folder) for name in names if name not in only}
     return {name: text for name, text in now.items() if text is not None}

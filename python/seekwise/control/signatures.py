@@ -1,6 +1,8 @@
-"""What the beginning and the end of a block device hold: nothing but zeros, or something that `wipefs -n` may have a name for.
+"""What the beginning and the end of a block device hold: nothing but zeros, or something that `wipefs -n` may have a
+name for.
 
-Whether a device is empty hangs on the bytes alone: formats leave their signatures in the first and last MiB, so anything but zeros there is
+Whether a device is empty hangs on the bytes alone: formats leave their signatures in the first and last MiB, so
+anything but zeros there is
 data. The name is util-linux's to give, which knows over a hundred formats and checks their checksums.
 """
 
@@ -47,8 +49,9 @@ def _read(descriptor: int, offset: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def known(node: str) -> list[str]:
-    """Formats whose signatures `wipefs` finds, each once; empty where there is none or util-linux is not installed. Nothing is written."""
+def signatures_on(node: str) -> list[str]:
+    """Formats whose signatures `wipefs` finds, each once; empty where there is none or util-linux is not installed.
+    Nothing is written."""
     wipefs = shutil.which("wipefs") or shutil.which("wipefs", path="/usr/sbin:/sbin")
     if wipefs is None:
         return []

@@ -33,7 +33,8 @@ RUNTIME = Path("/run/seekwise")
 
 
 def runtime_folder() -> Path:
-    """Root's folder for locks, made with mode 0700; below the state folder where /run cannot be written. Raises OSError."""
+    """Root's folder for locks, made with mode 0700; below the state folder where /run cannot be written. Raises
+    OSError."""
     from seekwise import files
 
     for folder in (RUNTIME, SYSTEM_STATE / "run", state_folder() / "run"):

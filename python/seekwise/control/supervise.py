@@ -2,7 +2,8 @@
 
     seekwise ──lifeline (pipe, pidfd)──▶ supervisor ──▶ [init of a PID namespace] ──▶ fio ──▶ its workers (own sessions)
 
-A program of its own, run by path with the standard library only, so that it starts in milliseconds and shares nothing with
+A program of its own, run by path with the standard library only, so that it starts in milliseconds and shares nothing
+with
 Seekwise that could fail. Who dies first, and what then ends the load:
 
 | dies | the load ends because |
@@ -14,7 +15,8 @@ Seekwise that could fail. Who dies first, and what then ends the load:
 
 If Seekwise is dead, the supervisor then has the settings and scratch folders of the journal restored at once.
 
-Without root there is no PID namespace; workers orphaned by a death of both are found by their mark in the environment, at
+Without root there is no PID namespace; workers orphaned by a death of both are found by their mark in the environment,
+at
 the next start (`child.kill_marked`).
 
 Arguments: lifeline, report and parent as numbers, cgroup files joined by `:` or `-`, then the program. The report pipe
@@ -75,7 +77,8 @@ def main() -> None:
 
 
 def is_dead(parent: int, patience_s: float) -> bool:
-    """Whether our starter is. A process that dies closes its files before it counts as dead, and on a busy machine some time before."""
+    """Whether our starter is. A process that dies closes its files before it counts as dead, and on a busy machine some
+    time before."""
     end = time.monotonic() + patience_s
     while os.getppid() == parent:
         if time.monotonic() >= end:
@@ -177,7 +180,8 @@ def run_program(program: list[str], cgroup_files: list[str], go: int, report: in
 
 
 def watch(top: int, program_pid: int, lifeline: int, parent: int, woken: int) -> tuple[int, bool]:
-    """Returns the wait status of `top` once it has ended, by itself or by us, and whether our starter has let go without a word."""
+    """Returns the wait status of `top` once it has ended, by itself or by us, and whether our starter has let go
+    without a word."""
     watched = [lifeline, woken]
     try:
         watched.append(os.pidfd_open(parent))

@@ -4,7 +4,8 @@
         switch.to({"vda": {"queue/scheduler": "bfq"}})      # seconds that the kernel took
         switch.to_original()
 
-The journal knows every original value before the first switch. A switch itself writes to sysfs alone: it causes no I/O on the
+The journal knows every original value before the first switch. A switch itself writes to sysfs alone: it causes no I/O
+on the
 device that is measured.
 """
 
@@ -20,11 +21,13 @@ from seekwise.control.journal import Item, Journal
 from seekwise.control.lock import devices_locked
 
 CHOSEN_WITH_SCHEDULER = frozenset({"queue/nr_requests", "queue/wbt_lat_usec"})
-"""Values that the kernel sets when a scheduler is chosen (Linux v6.12 block/blk-mq-sched.c blk_mq_init_sched, block/bfq-iosched.c)."""
+"""Values that the kernel sets when a scheduler is chosen (Linux v6.12 block/blk-mq-sched.c blk_mq_init_sched,
+block/bfq-iosched.c)."""
 
 
 class switching(settings.changed):
-    """Context manager; yields itself. `candidates`: every set of changes that will be asked for, checked before anything changes."""
+    """Context manager; yields itself. `candidates`: every set of changes that will be asked for, checked before
+    anything changes."""
 
     def __init__(
         self, candidates: Sequence[settings.Changes], root: Path = Path("/"), journal: Journal | None = None
@@ -91,7 +94,8 @@ class switching(settings.changed):
     def through_another_scheduler(self, seconds: float) -> float:
         """Another scheduler for so long, then everything as it was found; seconds that it took.
 
-        Only where the scheduler is among what the candidates name, since only what they name is restored; else nothing happens.
+        Only where the scheduler is among what the candidates name, since only what they name is restored; else nothing
+        happens.
         """
         started = time.monotonic()
         with interrupt.held():
@@ -113,7 +117,8 @@ class switching(settings.changed):
 
     @staticmethod
     def _of_the_original(item: Item, asked: Mapping[str, str]) -> frozenset[str]:
-        """What the kernel set anew when it came back to the original scheduler, and what nothing that is asked for moves.
+        """What the kernel set anew when it came back to the original scheduler, and what nothing that is asked for
+        moves.
 
         Without it the configuration in force would be measured with the default options of its scheduler.
         """
@@ -150,7 +155,8 @@ class switching(settings.changed):
 
 
 def _written(item: Item, values: Mapping[str, str]) -> dict[str, str]:
-    """The values as they can be written: a limit that was given in per cent comes back in per cent, for 0 bytes is no value."""
+    """The values as they can be written: a limit that was given in per cent comes back in per cent, for 0 bytes is no
+    value."""
     found = {}
     for name, text in values.items():
         twin = attributes.TWINS.get(name)

@@ -50,7 +50,8 @@ NOTHING_TO_SAY = frozenset({
 def read_or_raise(
     path: Path, otherwise: str = "nothing was changed", no_value: frozenset[int] = frozenset()
 ) -> str | None:
-    """Like `read`, but a read that failed (EIO, no memory, too many open files) is an error and not the absence of a value.
+    """Like `read`, but a read that failed (EIO, no memory, too many open files) is an error and not the absence of a
+    value.
 
     `no_value`: further answers that mean, for this attribute, that there is no value.
     """

@@ -1,9 +1,12 @@
 """The block tracepoints, switched on for some devices in a tracing instance of our own.
 
-An instance has its own buffers and events: what others trace is not touched, and removing it undoes everything. New events are
-dropped when its buffers are full, never old ones, and the kernel counts them. Source: Documentation/trace/ftrace.rst of Linux 6.1.
+An instance has its own buffers and events: what others trace is not touched, and removing it undoes everything. New
+events are
+dropped when its buffers are full, never old ones, and the kernel counts them. Source: Documentation/trace/ftrace.rst of
+Linux 6.1.
 
-Where tracefs is not mounted, it is mounted in a folder of our own for as long as an instance of ours lives. Users of that mount share a
+Where tracefs is not mounted, it is mounted in a folder of our own for as long as an instance of ours lives. Users of
+that mount share a
 lock, and who gets it alone takes it down: the last one, or the next command after a kill.
 """
 
@@ -63,7 +66,8 @@ def root() -> Path:
 
 @contextlib.contextmanager
 def mounted() -> Iterator[Path]:
-    """The tracefs of this machine, mounted for the time of the block where it is not mounted yet. Raises MissingError."""
+    """The tracefs of this machine, mounted for the time of the block where it is not mounted yet. Raises
+    MissingError."""
     if os.geteuid() != 0 or any((path / "events").is_dir() for path in ROOTS):
         yield root()
         return
@@ -157,7 +161,7 @@ def instance(
 
     `sector_mask`: only events whose sector has none of these bits.
     """
-    with _made(events, buffer_kib) as made:
+    with _own_instance(events, buffer_kib) as made:
         wanted = " || ".join(f"dev == {major << 20 | minor}" for major, minor in devices[:FILTER_DEVICES_MAX])
         if sector_mask:
             wanted = f"({wanted}) && !(sector & {sector_mask})"
@@ -172,7 +176,7 @@ def instance(
 @contextlib.contextmanager
 def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
     """An instance that sees these events (`GROUP/NAME`) of processes and all that they start; gone afterwards."""
-    with _made((), buffer_kib) as made:
+    with _own_instance((), buffer_kib) as made:
         (made.path / "options" / "event-fork").write_text("1")
         (made.path / "set_event_pid").write_text(" ".join(map(str, pids)))
         for event in events:
@@ -181,7 +185,7 @@ def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Itera
 
 
 @contextlib.contextmanager
-def _made(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
+def _own_instance(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
     """An instance of our own in which nothing is switched on yet; gone afterwards."""
     me = process.this_process()
     remove_left_behind()
@@ -209,7 +213,8 @@ def _made(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
 
 
 def remove_left_behind() -> None:
-    """Removes instances of runs that were killed, and with them their buffers; then our own mount, if nobody uses it."""
+    """Removes instances of runs that were killed, and with them their buffers; then our own mount, if nobody uses
+    it."""
     for root_ in (*ROOTS, OWN):
         for path in (root_ / "instances").glob("seekwise-*"):
             numbers = path.name.removeprefix("seekwise-").split("-")
@@ -225,7 +230,8 @@ def remove_left_behind() -> None:
 
 
 def _is_alive(pid: int, start_ticks: int | None = None) -> bool:
-    """Whether the process that made an instance still runs. Recordings of programs had only the pid in their name once."""
+    """Whether the process that made an instance still runs. Recordings of programs had only the pid in their name
+    once."""
     if start_ticks is None:
         return process.runs(pid)
     return process.ProcessIdentity(pid, start_ticks, process.boot_id()).alive

@@ -2,7 +2,8 @@
 
     files → source (bytes, text) → format that recognises them → results (one per trial) → build (run and records)
 
-A format says what its tool measured and nothing more: what it does not print is absent from the record, never guessed, and
+A format says what its tool measured and nothing more: what it does not print is absent from the record, never guessed,
+and
 a note says so. What the user knows (`--given threads=8`) fills in what the tool left out.
 
 Uses: store, workload.

@@ -35,7 +35,8 @@ def read(
     given: Given | None = None,
     format_name: str | None = None,
 ) -> tuple[Run, list[Record]]:
-    """The run and its records. `labels`: one configuration per file, or none; `format_name`: do not look, it is this one."""
+    """The run and its records. `labels`: one configuration per file, or none; `format_name`: do not look, it is this
+    one."""
     given = given or Given()
     if labels and len(labels) != len(files):
         raise UsageError(f"{len(files)} files, but {len(labels)} times `--setting`", hint="one for each file, or none")

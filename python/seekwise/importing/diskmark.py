@@ -1,4 +1,5 @@
-"""Reports of CrystalDiskMark and of programs that print like it (KDiskMark, disk-mark-me): a line for each load, saved or copied as text.
+"""Reports of CrystalDiskMark and of programs that print like it (KDiskMark, disk-mark-me): a line for each load, saved
+or copied as text.
 
     [Read]
       SEQ    1MiB (Q=  8, T= 1):  7427.749 MB/s [   7083.7 IOPS] <   987.81 us>        CrystalDiskMark 7 and newer
@@ -6,7 +7,8 @@
       Random Read 4KiB (Q= 32,T= 1) :   402.334 MB/s [ 98226.1 IOPS]                   CrystalDiskMark 5 and 6
     Random Read 4KB (QD=32) :   142.517 MB/s [ 34794.1 IOPS]                         CrystalDiskMark 3: KB are 1024 bytes
 
-The figure is the best of several runs unless the user chose the average, and has no tail. KDiskMark divides KiB/s by 1000 and calls it MB/s:
+The figure is the best of several runs unless the user chose the average, and has no tail. KDiskMark divides KiB/s by
+1000 and calls it MB/s:
 where IOPS × request size says so, that is repaired.
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import re
 
-from seekwise.importing.result import Format, Given, Result, Source, phase
+from seekwise.importing.result import Format, Given, Latency, Result, Source, phase
 from seekwise.store.operations import Operation, pure
 from seekwise.workload.study.quantity import parse_bytes
 
@@ -82,7 +84,7 @@ def _result(source: Source, match: re.Match[str], side: str, tool: str, given: G
                 elapsed_s=TAKEN_S,
                 total_bytes=rate * unit * TAKEN_S,
                 ios=(iops or (rate * unit / block if block else 0)) * TAKEN_S,
-                mean_ns=float_of(source, match, "latency") * 1e3,
+                latency=Latency(mean_ns=float_of(source, match, "latency") * 1e3),
                 duration="unknown; rates are per second",
                 as_printed={"MB/s": rate, "IOPS": iops},
             ),

@@ -1,7 +1,9 @@
 """The JSON documents that one file of fio holds, each as a run of its own.
 
-`--status-interval` prints the same run again and again: the last document is the run, those before it are its beginnings.
-Runs appended with `>>` are runs of their own. `--client` has `client_stats` in place of `jobs`, and a last entry that is the sum.
+`--status-interval` prints the same run again and again: the last document is the run, those before it are its
+beginnings.
+Runs appended with `>>` are runs of their own. `--client` has `client_stats` in place of `jobs`, and a last entry that
+is the sum.
 Words before, between and behind documents (warnings, prompts, the normal output) are skipped.
 """
 
@@ -23,7 +25,8 @@ SIDES = ("read", "write", "trim", "mixed")
 
 @dataclass(frozen=True)
 class FioDocument:
-    """One document. Each job has its options with those of `[global]` under them, and the host that ran it (`--client`)."""
+    """One document. Each job has its options with those of `[global]` under them, and the host that ran it
+    (`--client`)."""
 
     version: str
     jobs: list[FioJob]
@@ -91,13 +94,31 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
             ) from error
         except (RecursionError, ValueError) as error:
             raise FioOutputError(f"{source} is no JSON that fio writes: {str(error)[:200]}") from error
-        yield document
+        yield from _within(document) or [document]
         start = _next_start(text, end)
 
 
+WITHIN = 4
+"""Levels of a document of somebody else's around fio's."""
+
+
+def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
+    """fio's documents in a list, or in a document that somebody else wrote around them."""
+    if isinstance(document, dict) and {"jobs", "client_stats"} & document.keys():
+        return [document]
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    return [found for text in inner for found in _within(text, levels - 1)] if levels else []
+
+
 def _next_start(text: str, position: int) -> int | None:
-    """A `{` at the start of a line, or behind a document that has just ended, opens the next one."""
-    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"^\{", re.MULTILINE).search(text, position)
+    """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just
+    ended, opens the next one.
+
+    A `[` that opens the text opens a list of documents.
+    """
+    if position == 0 and re.compile(r"\s*\[\s*\{").match(text):
+        return text.index("[")
+    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"(?:^|\r)\{", re.MULTILINE).search(text, position)
     return match.end() - 1 if match else None
 
 
@@ -157,7 +178,8 @@ def _sides(job: FioJob) -> list[FioJob]:
 
 
 def _continues(first: FioDocument, then: FioDocument) -> bool:
-    """Whether the second document is the first run some time later: the same jobs, which have done no less, begun before the first was printed."""
+    """Whether the second document is the first run some time later: the same jobs, which have done no less, begun
+    before the first was printed."""
     if first.version != then.version or _names(first) != _names(then):
         return False
     done = [(_ios(one), _ios(other)) for one, other in zip(first.jobs, then.jobs, strict=True)]

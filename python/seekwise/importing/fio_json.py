@@ -152,7 +152,7 @@ def _name(jobs: list[FioJob]) -> str:
 def _result(
     run: FioDocument, jobs: list[FioJob], number: int, notes: Sequence[str], given: Given, beside: list[str]
 ) -> Result | None:
-    found = fio_result.phase(jobs)
+    found = fio_result.phase(jobs, given.operation)
     if found.ios == 0 or (found.errors and found.bytes == 0):
         return None
     if found.elapsed_s < LEAST_S:
@@ -190,7 +190,7 @@ def _result(
         else _of_durable_writes(jobs, phase)
         if found.write_bytes and not found.read_bytes and _waits_for_the_drive(options)
         else "",
-        notes=(*notes, *_notes(jobs, found, reported, depth_note)),
+        notes=(*notes, *_notes(jobs, found, reported, depth_note, asked=given.operation is not None)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
         job=_name(jobs),
         document=number,
@@ -266,9 +266,16 @@ def _percentiles(jobs: list[FioJob]) -> dict[str, int]:
     return {}
 
 
-def _notes(jobs: list[FioJob], found: fio_result.FioPhase, reported: dict[str, int], depth_note: str) -> list[str]:
+def _notes(
+    jobs: list[FioJob], found: fio_result.FioPhase, reported: dict[str, int], depth_note: str, *, asked: bool
+) -> list[str]:
     said = [depth_note] if depth_note else []
     options = jobs[0]["job options"]
+    if not options and not asked and found.operation != "mixed":
+        said.append(
+            f"{_name(jobs)}: the file has no options, so not whether access was random: sequential, fio's default, was taken "
+            f"(`--given operation=rand_{found.operation.rpartition('_')[2]}`)"
+        )
     if found.elapsed_s < SHORT_S:
         said.append(
             f"{_name(jobs)} ran for {ms(found.elapsed_s * 1e9)} only, too short to mean anything: `--time_based --runtime=60`"
@@ -318,13 +325,35 @@ def _of_durable_writes(jobs: list[FioJob], phase: Phase) -> str:
 
 
 def _threads(jobs: list[FioJob]) -> int:
-    """fio prints each thread, or with `group_reporting` one job for `numjobs` of them."""
+    """fio prints each thread, or with `group_reporting` one job for all of a group, whose `job_runtime` is the sum over its threads."""
     printed: dict[tuple[str, str, str], list[int]] = {}
     for job in jobs:
         asked = str(job["job options"].get("numjobs", "1"))
         key = (str(job.get("hostname", "")), str(job.get("port", "")), str(job.get("jobname", "")))
         printed.setdefault(key, []).append(int(asked) if asked.isdecimal() and len(asked) < 10 else 1)
-    return sum(max(len(counts), max(counts)) for counts in printed.values())
+    asked_for = sum(max(len(counts), max(counts)) for counts in printed.values())
+    return max(asked_for, _threads_that_ran(jobs[0])) if len(jobs) == 1 else asked_for
+
+
+WHOLE = 0.03
+"""How near to a whole number the summed run time of a group's threads is, in shares of it, where all of them ran to the end."""
+
+
+def _threads_that_ran(job: FioJob) -> int:
+    """Of a group that is printed as one job; 0 where that cannot be told, as when what was written is read back afterwards."""
+    sides = fio_result.sides_of(job)
+    longest_ms = max((float(job[name]["runtime"]) for name in sides), default=0.0)
+    others = [name for name in ("read", "write", "trim") if name not in sides and job.get(name, {}).get("total_ios")]
+    options = job["job options"]
+    is_group = options.get("numjobs", "1") != "1" or "group_reporting" in options
+    if not is_group or longest_ms < 1e3 * SHORT_S or ("mixed" not in sides and others):
+        return 0
+    summed_ms = float(job.get("job_runtime", 0))
+    # Threads side by side ran longer in all than fio did.
+    if summed_ms <= 1e3 * float(job.get("elapsed", 0)):
+        return 0
+    ratio = summed_ms / longest_ms
+    return round(ratio) if abs(ratio - round(ratio)) <= WHOLE * ratio else 0
 
 
 def _depth(options: Mapping[str, str], found: fio_result.FioPhase, given: Given) -> tuple[int | None, str]:
@@ -369,4 +398,6 @@ def _block(options: Mapping[str, str], found: fio_result.FioPhase, given: Given)
     return (round(moved), {}) if moved == round(moved) and not options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
 
 
-FORMAT = Format("fio-json", "fio JSON (json, json+)", _recognises, _read, takes=("threads", "block", "iodepth"))
+FORMAT = Format(
+    "fio-json", "fio JSON (json, json+)", _recognises, _read, takes=("operation", "threads", "block", "iodepth")
+)

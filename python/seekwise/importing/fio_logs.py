@@ -1,26 +1,32 @@
-"""fio's logs (`write_bw_log`, `write_lat_log`, `write_iops_log`, `write_hist_log`): the files of one prefix are one trial.
+"""fio's logs (`write_bw_log`, `write_lat_log`, `write_iops_log`, `write_hist_log`): the files of one prefix are one
+trial.
 
     NAME_bw.1.log   time ms, KiB/s, direction, request size[, …]      one line per request, or per `log_avg_msec`
     NAME_lat.1.log  time ms, ns, direction, request size              (`clat`: completion; `slat` is not used)
     NAME_iops.1.log time ms, IOPS, direction, request size
     NAME_clat_hist.1.log  time ms, direction, request size, count of every bin of fio's histogram, per `log_hist_msec`
 
-A log with a request size in every line holds every request: its histogram is exact. With 0 there, lines are averages over a
-window: rate and IOPS come from them, the mean latency weighted by the requests of the windows, p99 only from a histogram log. Of a
-window without requests fio writes no line (stat.c: `add_bw_samples`), so a line stands for its window and not for the time since the
-last one; the window in which a run ends is not written either. fio before 3.0 wrote µs (`--given tool-version=2.21`). Logs do not say
+A log with a request size in every line holds every request: its histogram is exact. With 0 there, lines are averages
+over a
+window: rate and IOPS come from them, the mean latency weighted by the requests of the windows, p99 only from a
+histogram log. Of a
+window without requests fio writes no line (stat.c: `add_bw_samples`), so a line stands for its window and not for the
+time since the
+last one; the window in which a run ends is not written either. fio before 3.0 wrote µs (`--given tool-version=2.21`).
+Logs do not say
 whether access was random: `--given operation=…`.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seekwise.importing.result import KIB, ForeignError, Format, Given, Result, Source, phase
+from seekwise.importing.result import KIB, ForeignError, Format, Given, Latency, Result, Source, phase
 from seekwise.store.operations import Operation
 
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>bw|iops|lat|clat|slat|clat_hist)(?:\.(?P<job>\d+))?\.log$")
@@ -46,6 +52,7 @@ class Log:
     """{value of a request: how many}"""
     count: int = 0
     bytes: int = 0
+    first_ms: float = math.inf
     last_ms: float = 0.0
     directions: set[int] = field(default_factory=set)
     sizes: set[int] = field(default_factory=set)
@@ -75,12 +82,18 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     by_kind = _by_kind(sources)
     scale = 1e3 if (given.tool_version or "3").split(".")[0] in ("1", "2") else 1.0
     logs = {
-        kind: {_job(source): _log(source) for source in by_kind.get(kind, ())} for kind in ("bw", "iops", "lat", "clat")
+        kind: {
+            f"{_job(source)}.{number}": log
+            for source in by_kind.get(kind, ())
+            for number, log in enumerate(_by_job(_log(source)))
+        }
+        for kind in ("bw", "iops", "lat", "clat")
     }
     latency = logs["lat"] or logs["clat"]
     name = _group(sources[0])
     everything = [log for by_job in logs.values() for log in by_job.values()]
     bins, directions, last_ms = _histograms(by_kind.get("clat_hist", []), scale)
+    last_ms = _without_epoch(everything, last_ms)
     seen_s = max([last_ms, *(log.last_ms for log in everything)]) / 1e3
     for log in everything:
         directions |= log.directions
@@ -93,8 +106,10 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
                 bins[max(1, round(value * scale))] += count
     if not every_request:
         seen_s = _ended_s(logs["bw"] or logs["iops"], seen_s)
-    total_bytes = float(sum(log.bytes for log in latency.values())) if every_request else _total_bytes(logs["bw"])
-    ios = _total_ios(logs["iops"], sum(bins.values()))
+    total_bytes = (
+        float(sum(log.bytes for log in latency.values())) if every_request else _total_bytes(logs["bw"], seen_s)
+    )
+    ios = _total_ios(logs["iops"], sum(bins.values()), seen_s)
     if total_bytes == 0 and given.block_bytes:
         total_bytes = ios * given.block_bytes
     if total_bytes == 0:
@@ -108,10 +123,12 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         elapsed_s=seen_s,
         total_bytes=total_bytes,
         ios=ios,
-        bins=dict(bins),
-        mean_ns=mean * scale if mean and (weighted or not bins) else _mean_of_bins(bins),
+        latency=Latency(
+            bins=dict(bins),
+            mean_ns=mean * scale if mean and (weighted or not bins) else _mean_of_bins(bins),
+            max_ns=max(bins, default=0),
+        ),
         # The highest of averages is no request.
-        max_ns=max(bins, default=0),
         logs=sorted(by_kind),
         every_request=every_request,
     )
@@ -119,13 +136,36 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         Result(
             phases=(made,),
             tool=f"fio-{given.tool_version or '3'}",
-            threads=given.threads or max(len(logs_of_kind) for logs_of_kind in by_kind.values()),
+            threads=given.threads or max(len(by_kind.get("clat_hist", ())), *(len(by_job) for by_job in logs.values())),
             block_bytes=given.block_bytes or _block(everything),
             iodepth=given.iodepth,
             options={"logs": [str(source.path) for source in sources]},
             notes=_notes(has_bins=bool(bins), alike=bool(latency) and not weighted),
         )
     ]
+
+
+EPOCH_MS = 1e11
+"""A time beyond this is no time since a start: `log_unix_epoch` counts from 1970, and this is 1973."""
+
+
+def _without_epoch(logs: list[Log], last_ms: float) -> float:
+    """Times since the start in place of those since 1970, told by the first line and the window that it ends; the last
+    of the histograms."""
+    first_ms = min((log.first_ms for log in logs if log.count), default=0.0)
+    if first_ms < EPOCH_MS:
+        return last_ms
+    start_ms = first_ms
+    for log in logs:
+        log.windows = sorted(log.windows, key=lambda row: row.time_ms)
+        if log.windows:
+            since = [replace(row, time_ms=row.time_ms - log.first_ms) for row in log.windows]
+            later = [row for row in since if row.time_ms > 0]
+            start_ms = min(start_ms, log.first_ms - (_window_ms(later) if later else 0.0))
+    for log in logs:
+        log.windows = [replace(row, time_ms=row.time_ms - start_ms) for row in log.windows]
+        log.last_ms -= start_ms
+    return max(0.0, last_ms - start_ms)
 
 
 def _notes(*, has_bins: bool, alike: bool) -> tuple[str, ...]:
@@ -180,12 +220,25 @@ def _log(source: Source, *, averages: bool = False) -> Log:
             log.values[value] += 1
         log.count += 1
         log.bytes += size
+        log.first_ms = min(log.first_ms, time_ms)
         log.last_ms = max(log.last_ms, time_ms)
         log.directions.add(direction)
         log.sizes.add(size)
     if not log.count:
         raise source.error("is empty")
     return log
+
+
+def _by_job(log: Log) -> list[Log]:
+    """With `per_job_logs=0` fio appends job after job to one file: where the time goes back, the next one begins."""
+    starts = [at for at, (row, then) in enumerate(itertools.pairwise(log.windows), 1) if then.time_ms < row.time_ms]
+    if not starts:
+        return [log]
+    parts = [log.windows[start:end] for start, end in itertools.pairwise([0, *starts, len(log.windows)])]
+    return [
+        replace(log, windows=part, count=len(part), first_ms=part[0].time_ms, last_ms=part[-1].time_ms)
+        for part in parts
+    ]
 
 
 def _histograms(sources: list[Source], scale: float) -> tuple[Counter[int], set[int], float]:
@@ -204,16 +257,19 @@ def _histogram(source: Source, scale: float) -> tuple[Counter[int], set[int], fl
     bins, directions, last_ms = Counter[int](), set(), 0.0
     for number, line in enumerate(source.lines, 1):
         fields = line.split(",")
-        if len(fields) - 3 != BINS:
+        coarse = (BINS // max(len(fields) - 3, 1)).bit_length() - 1
+        if (len(fields) - 3) << max(coarse, 0) != BINS:
             raise source.error(
-                f"line {number} has {len(fields) - 3} bins instead of {BINS}",
-                hint="logs with `log_hist_coarseness` or of fio before 3.0 are not read",
+                f"line {number} has {len(fields) - 3} bins instead of {BINS}, or a half, a quarter … of that",
+                hint="logs of fio before 3.0 are not read",
             )
         last_ms = max(last_ms, source.number(fields[0], f"line {number}: time"))
         directions.add(source.whole(fields[1], f"line {number}: direction"))
         for index, text in enumerate(fields[3:]):
             if text.strip() != "0":
-                bins[round(upper_bound_ns(index) * scale)] += source.whole(text, f"line {number}: bin {index}")
+                bins[round(upper_bound_ns(((index + 1) << coarse) - 1) * scale)] += source.whole(
+                    text, f"line {number}: bin {index}"
+                )
     if not directions:
         raise source.error("is empty")
     return bins, directions, last_ms
@@ -233,34 +289,74 @@ def _job(source: Source) -> str:
     return (match["job"] if match else None) or ""
 
 
-def _total_bytes(logs: dict[str, Log]) -> float:
-    return sum(
-        sum(amount * KIB for amount in _amounts(log.windows)) if log.windows else log.bytes for log in logs.values()
-    )
+def _total_bytes(logs: dict[str, Log], end_s: float) -> float:
+    return sum(_total(log.windows, end_s) * KIB if log.windows else log.bytes for log in logs.values())
 
 
-def _total_ios(logs: dict[str, Log], counted: int) -> float:
+def _total_ios(logs: dict[str, Log], counted: int, end_s: float) -> float:
     if counted:
         return float(counted)
-    return sum(sum(_amounts(log.windows)) if log.windows else log.count for log in logs.values())
+    return sum(_total(log.windows, end_s) if log.windows else log.count for log in logs.values())
+
+
+def _total(job: list[LogLine], end_s: float) -> float:
+    """Amounts of a file up to the end. A direction whose last window is not written goes on as before."""
+    window, amounts, total = _window_ms(job), _amounts(job), 0.0
+    for direction in {row.direction for row in job}:
+        mine = [(row.time_ms, amount) for row, amount in zip(job, amounts, strict=True) if row.direction == direction]
+        last_ms = max(time_ms for time_ms, _ in mine)
+        rest = end_s * 1e3 / last_ms if end_s * 1e3 - last_ms <= (1 + NEAR) * window else 1.0
+        total += sum(amount for _, amount in mine) * max(rest, 1.0)
+    return total
 
 
 NEAR = 0.2
 """Windows end a few milliseconds late on a busy machine."""
 
 
+AT_ONCE = 0.1
+"""Lines nearer to each other than this share of the first window are of one window: both directions, or several jobs in
+one file."""
+
+
+def _ends_ms(job: list[LogLine]) -> list[float]:
+    """When the windows of a file ended."""
+    times = sorted(row.time_ms for row in job)
+    ends = times[:1]
+    for time_ms in times[1:]:
+        if time_ms - ends[-1] > AT_ONCE * max(times[0], 1.0):
+            ends.append(time_ms)
+    return ends
+
+
 def _window_ms(job: list[LogLine]) -> float:
-    """The length of the windows: the shortest distance between lines that is no exception."""
-    times = sorted({0.0, *(row.time_ms for row in job)})
-    gaps = sorted(later - earlier for earlier, later in itertools.pairwise(times))
-    for gap in gaps:
-        if sum(1 for other in gaps if gap <= other <= gap * (1 + NEAR)) >= NEAR * len(gaps):
-            return gap
-    return gaps[len(gaps) // 2] if gaps else 0.0
+    """The length of the windows: the shortest distance between lines that is no exception.
+
+    One that is shorter counts where the one before it was not late by as much: then the usual distance holds windows
+    without requests.
+    """
+    gaps = [later - earlier for earlier, later in itertools.pairwise([0.0, *_ends_ms(job)])]
+    if not gaps:
+        return 0.0
+    ordered = sorted(gaps)
+    usual = next(
+        (
+            gap
+            for gap in ordered
+            if sum(1 for other in ordered if gap <= other <= gap * (1 + NEAR)) >= NEAR * len(ordered)
+        ),
+        ordered[len(ordered) // 2],
+    )
+    shorter = [
+        gap for before, gap in itertools.pairwise([0.0, *gaps])
+        if gap < usual * (1 - NEAR) and abs((before + gap) / usual - round((before + gap) / usual)) > NEAR
+    ]  # fmt: skip
+    return min(shorter) if len(shorter) > 1 else usual
 
 
 def _amounts(job: list[LogLine]) -> list[float]:
-    """Averages as amounts: value × the seconds of its window; the measured length where the window before is there, too."""
+    """Averages as amounts: value × the seconds of its window; the measured length where the window before is there,
+    too."""
     window = _window_ms(job)
     before: dict[int, float] = {}
     amounts = []
@@ -299,7 +395,8 @@ def _mean(latency: dict[str, Log], amounts: dict[str, Log]) -> tuple[float, bool
 
 
 def _requests(job: list[LogLine], log: list[LogLine]) -> list[float]:
-    """How many requests each line averages: those of the windows that ended since the line before it, of the same direction."""
+    """How many requests each line averages: those of the windows that ended since the line before it, of the same
+    direction."""
     window = _window_ms(log) if log else 0.0
     numbers = [0.0] * len(job)
     for direction in {row.direction for row in job}:

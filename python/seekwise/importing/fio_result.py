@@ -73,7 +73,7 @@ class FioPhase:
         )
 
 
-def parse(text: str, source: str = "fio's output") -> dict[str, object]:
+def parse(text: str, source: str = "fio's output") -> FioJob:
     """The JSON document in what fio printed: the first `{` at the start of a line opens it."""
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     if start == 0 and not text.startswith("{"):
@@ -91,7 +91,8 @@ def parse(text: str, source: str = "fio's output") -> dict[str, object]:
         raise FioOutputError(f"{source} is JSON, but lists no jobs", hint="did fio end before its first job?")
     if not all(isinstance(job, dict) for job in document["jobs"]):
         raise FioOutputError(f"{source} has a job that is none", hint="is its disk full?")
-    return document
+    document_of_fio: FioJob = document
+    return document_of_fio
 
 
 def sample(text: str) -> str:

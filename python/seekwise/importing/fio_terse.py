@@ -1,7 +1,9 @@
 """fio's terse output, versions 3 to 5 (`--output-format=terse`, `--minimal`): one line of fields per job or group.
 
-The fields and their order: fio's HOWTO, "Terse output". The line has no options: whether access was random, and how many
-threads a group had, must be told (`--given operation=…`, `--given threads=…`); a job name such as `randread` tells the first.
+The fields and their order: fio's HOWTO, "Terse output". The line has no options: whether access was random, and how
+many
+threads a group had, must be told (`--given operation=…`, `--given threads=…`); a job name such as `randread` tells the
+first.
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from seekwise.importing.result import KIB, Format, Given, Result, Source, phase
+from seekwise.importing.result import KIB, Format, Given, Latency, Result, Source, phase
 from seekwise.store.operations import Operation, pure
-from seekwise.store.record import Phase
+from seekwise.store.record import CpuSeconds, Phase
 
 READ = 5
 """First field of reads; those of writes follow, from version 4 on also those of trims, then CPU."""
 LAYOUTS = {"3": (41, 2), "4": (41, 3), "5": (47, 3)}
-"""{version: (fields of a direction, directions)}, as fio 3.33 prints them: 5 adds the samples of bandwidth and of IOPS."""
+"""{version: (fields of a direction, directions)}, as fio 3.33 prints them: 5 adds the samples of bandwidth and of
+IOPS."""
 TOTAL_KIB, IOPS, RUNTIME_MS = 0, 2, 3
 PERCENTILES, TOTAL_LATENCY = 12, 32
 """Offsets within a side: latencies are min, max, mean, deviation in µs; 20 percentiles as `99.000000%=122`."""
@@ -125,11 +128,12 @@ def _phase(source: Source, jobs: list[TerseLine], given: Given) -> Phase:
         elapsed_s=elapsed_s,
         total_bytes=sum(side.bytes for side in all_sides),
         ios=ios,
-        mean_ns=sum(side.mean_ns * side.ios for side in all_sides) / ios if ios else 0.0,
-        max_ns=max(side.max_ns for side in all_sides),
-        percentiles_ns=all_sides[0].percentiles_ns if len(all_sides) == 1 else {},
-        user_s=user,
-        system_s=system,
+        latency=Latency(
+            mean_ns=sum(side.mean_ns * side.ios for side in all_sides) / ios if ios else 0.0,
+            max_ns=max(side.max_ns for side in all_sides),
+            percentiles_ns=all_sides[0].percentiles_ns if len(all_sides) == 1 else {},
+        ),
+        cpu=CpuSeconds(user, system),
         percentiles_by_side_ns={
             name: [side.percentiles_ns for side in of_jobs] for name, of_jobs in sides.items() if of_jobs
         },

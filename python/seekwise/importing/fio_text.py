@@ -11,8 +11,10 @@
       cpu          : usr=2.59%, sys=19.86%, ctx=9661, …
          issued rwts: total=9672,0,0,0 short=…
 
-Requests are counted exactly (`issued`), amounts and rates as printed. Where a request size is said, amounts are requests × size.
-JSON (`--output-format=json+`) holds all digits and the distribution. Source: fio 3.33 stat.c (`show_thread_status_normal`).
+Requests are counted exactly (`issued`), amounts and rates as printed. Where a request size is said, amounts are
+requests × size.
+JSON (`--output-format=json+`) holds all digits and the distribution. Source: fio 3.33 stat.c
+(`show_thread_status_normal`).
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ import re
 from dataclasses import dataclass, field
 
 from seekwise.importing.fio_documents import SUM_OF_CLIENTS
-from seekwise.importing.result import Format, Given, Result, Source, phase, times
+from seekwise.importing.result import Format, Given, Latency, Result, Source, phase, times
 from seekwise.store.operations import Operation, pure
-from seekwise.store.record import Phase
+from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import parse_bytes
 
 OPENING = re.compile(
@@ -200,11 +202,15 @@ def _result(
         elapsed_s=elapsed_s,
         total_bytes=total * block if block else sum(side.amount_bytes for *_, side in sides),
         ios=total,
-        mean_ns=sum(mean * n for mean, n in zip(means, ios, strict=True)) / total if total else 0.0,
-        max_ns=max(side.max_ns.get("lat", side.max_ns.get("clat", 0.0)) for *_, side in sides),
-        percentiles_ns=(one.percentiles.get("lat") or one.percentiles.get("clat", {})) if one else {},
-        user_s=sum(job.cpu[0] / 100 * job.threads for job in jobs) * elapsed_s,
-        system_s=sum(job.cpu[1] / 100 * job.threads for job in jobs) * elapsed_s,
+        latency=Latency(
+            mean_ns=sum(mean * n for mean, n in zip(means, ios, strict=True)) / total if total else 0.0,
+            max_ns=max(side.max_ns.get("lat", side.max_ns.get("clat", 0.0)) for *_, side in sides),
+            percentiles_ns=(one.percentiles.get("lat") or one.percentiles.get("clat", {})) if one else {},
+        ),
+        cpu=CpuSeconds(
+            sum(job.cpu[0] / 100 * job.threads for job in jobs) * elapsed_s,
+            sum(job.cpu[1] / 100 * job.threads for job in jobs) * elapsed_s,
+        ),
     )
     failed = [job for job in jobs if job.error]
     return Result(
@@ -275,9 +281,11 @@ def _synced(jobs: list[PrintedJob], made: Phase) -> tuple[Phase, ...]:
             elapsed_s=made.elapsed_s,
             total_bytes=made.bytes,
             ios=0,
-            mean_ns=sync.mean_ns["sync"],
-            max_ns=sync.max_ns["sync"],
-            percentiles_ns=sync.percentiles.get("sync", {}),
+            latency=Latency(
+                mean_ns=sync.mean_ns["sync"],
+                max_ns=sync.max_ns["sync"],
+                percentiles_ns=sync.percentiles.get("sync", {}),
+            ),
             syncs=True,
         ),
     )

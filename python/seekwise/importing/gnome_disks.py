@@ -1,8 +1,11 @@
 """Benchmarks of gnome-disks (GNOME Disks): the files that it keeps in `~/.cache/gnome-disks/benchmarks/`.
 
-A file is a GVariant `a{sv}` (source: gdubenchmarkdialog.c): read and write samples are rates in bytes/s over the volume, one
-request of `sample-size` each; access-time samples are seconds of one page (4096 bytes) read at a random place, one after
-another. So every sample is one request, and the histograms are exact. Writes include an fsync. Samples over a disk differ by
+A file is a GVariant `a{sv}` (source: gdubenchmarkdialog.c): read and write samples are rates in bytes/s over the
+volume, one
+request of `sample-size` each; access-time samples are seconds of one page (4096 bytes) read at a random place, one
+after
+another. So every sample is one request, and the histograms are exact. Writes include an fsync. Samples over a disk
+differ by
 place: they are one trial, not repeats.
 """
 
@@ -11,7 +14,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from seekwise.importing.gvariant import GVariantError, vardict
-from seekwise.importing.result import Format, Given, Result, Source, phase
+from seekwise.importing.result import Format, Given, Latency, Result, Source, phase
 from seekwise.store.record import Phase
 
 PAGE_BYTES = 4096
@@ -82,9 +85,7 @@ def phase_of(operation: str, times_s: list[float], size: int) -> Phase:
         elapsed_s=total_s,
         total_bytes=size * len(times_s),
         ios=len(times_s),
-        bins=bins,
-        mean_ns=total_s / len(times_s) * 1e9,
-        max_ns=max(times_s) * 1e9,
+        latency=Latency(bins=bins, mean_ns=total_s / len(times_s) * 1e9, max_ns=max(times_s) * 1e9),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -87,7 +87,8 @@ class Result:
     document: int = 0
     """Place of the run within its file, where runs were appended."""
     keeps_depth: bool = True
-    """Whether requests follow each other without a pause. Not where a job waits for syncs or flushes at its end: then rate × latency is no depth."""
+    """Whether requests follow each other without a pause. Not where a job waits for syncs or flushes at its end: then
+    rate × latency is no depth."""
     spans_s: tuple[float, float] | None = None
     """When it began and ended, in seconds since 1970."""
     options: dict[str, object] = field(default_factory=dict)
@@ -139,7 +140,8 @@ COMMAND = re.compile(r"[@|]|\./|\s--?\w|\$ ")
 
 
 def headings(lines: Sequence[str], starts: Sequence[int], passed_over: re.Pattern[str] | None = None) -> list[str]:
-    """What stands above each of several tables of one text, as the name of a set-up; none of them where one has none or two are alike."""
+    """What stands above each of several tables of one text, as the name of a set-up; none of them where one has none or
+    two are alike."""
     found = []
     for place, start in enumerate(starts):
         above = range(start - 1, max(-1, start - HEADING_ABOVE, starts[place - 1] if place else -1), -1)
@@ -236,18 +238,28 @@ class Format:
     """Keys of `--given` that this format uses."""
 
 
+@dataclass(frozen=True)
+class Latency:
+    """Access times as a tool prints them; `bins` and `percentiles_ns` as of `Phase`."""
+
+    mean_ns: float = 0.0
+    max_ns: float = 0.0
+    bins: Mapping[int, int] = field(default_factory=dict)
+    percentiles_ns: dict[str, int] = field(default_factory=dict)
+
+
+UNKNOWN_LATENCY = Latency()
+NO_CPU_TIME = CpuSeconds(0.0, 0.0)
+
+
 def phase(
     operation: str,
     *,
     elapsed_s: float,
     total_bytes: float,
     ios: float,
-    bins: dict[int, int] | None = None,
-    mean_ns: float = 0.0,
-    max_ns: float = 0.0,
-    user_s: float = 0.0,
-    system_s: float = 0.0,
-    percentiles_ns: dict[str, int] | None = None,
+    latency: Latency = UNKNOWN_LATENCY,
+    cpu: CpuSeconds = NO_CPU_TIME,
     **details: object,
 ) -> Phase:
     """A phase of a foreign result: whole bytes and requests, 0 for what is not known."""
@@ -256,12 +268,12 @@ def phase(
         elapsed_s=elapsed_s,
         bytes=round(total_bytes),
         ios=round(ios),
-        latency_bins=dict(sorted((bins or {}).items())),
-        latency_mean_ns=mean_ns,
-        latency_max_ns=round(max_ns),
-        cpu=CpuSeconds(submitter_user=user_s, submitter_system=system_s),
+        latency_bins=dict(sorted(latency.bins.items())),
+        latency_mean_ns=latency.mean_ns,
+        latency_max_ns=round(latency.max_ns),
+        cpu=cpu,
         details=details,
-        reported_percentiles_ns=percentiles_ns or {},
+        reported_percentiles_ns=latency.percentiles_ns,
     )
 
 

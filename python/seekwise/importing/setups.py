@@ -1,8 +1,11 @@
 """Which results are repeats of each other, and which were measured with another set-up: asked of the data.
 
-A repeat has the same load and the same set-up. A set-up is named by `--setting`, by what the file itself calls it (a table's heading,
-a system of Phoronix), by the folder where files of one name lie in several, else by the file's name up to its first dot. Results of
-one load within one file are told apart by their job's name: jobs that ran one after the other in one run are never repeats.
+A repeat has the same load and the same set-up. A set-up is named by `--setting`, by what the file itself calls it (a
+table's heading,
+a system of Phoronix), by the folder where files of one name lie in several, else by the file's name up to its first
+dot. Results of
+one load within one file are told apart by their job's name: jobs that ran one after the other in one run are never
+repeats.
 """
 
 from __future__ import annotations
@@ -62,7 +65,8 @@ def _by_path(measured: Sequence[Measured]) -> dict[Path, str]:
 
 
 def _folders(measured: Sequence[Measured], paths: Sequence[Path]) -> dict[Path, str]:
-    """{file: its folder, as far as set-ups differ by it}: a folder for each depth or request size says nothing of the set-up."""
+    """{file: its folder, as far as set-ups differ by it}: a folder for each depth or request size says nothing of the
+    set-up."""
     parents = {path: path.absolute().parent for path in paths}
     common = os.path.commonpath(list(parents.values()))
     parts = {path: Path(os.path.relpath(parent, common)).parts for path, parent in parents.items()}
@@ -111,7 +115,8 @@ def _by_job(measured: Sequence[Measured], first: Sequence[str]) -> list[str]:
 
 
 def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[Measured], list[str], str]:
-    """Where files share no load and differ in their queue depth alone, depth is what is compared: (results, set-ups, the sentence)."""
+    """Where files share no load and differ in their queue depth alone, depth is what is compared: (results, set-ups,
+    the sentence)."""
     unchanged = (list(measured), list(names), "")
     sources = {entry.path for entry in measured}
     if len(sources) < 2 or shared_loads(measured, names):
@@ -120,13 +125,13 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
     without = [re.sub(r" iodepth=\S+", "", entry.load) for entry in measured]
     for entry, load, label in zip(measured, without, names, strict=True):
         depths.setdefault(load, {}).setdefault(entry.result.iodepth or 1, set()).add(label)
-    first = set(next(iter(depths.values())))
-    if len(first) < 2 or any(
-        set(found) != first or any(len(labels_there) > 1 for labels_there in found.values())
-        for found in depths.values()
+    # A load that was measured at one depth alone stands by itself.
+    if all(len(found) < 2 for found in depths.values()) or any(
+        len(labels_there) > 1 for found in depths.values() for labels_there in found.values()
     ):
         return unchanged
-    which = {depth: sorted(label for found in depths.values() for label in found[depth]) for depth in sorted(first)}
+    every = sorted({depth for found in depths.values() for depth in found})
+    which = {depth: sorted(label for found in depths.values() for label in found.get(depth, ())) for depth in every}
     said = "; ".join(
         f"depth {depth} ({_listed(list(dict.fromkeys(labels)))}): {_figures(measured, depth)}"
         for depth, labels in which.items()
@@ -160,7 +165,8 @@ def shared_loads(measured: Sequence[Measured], names: Sequence[str]) -> bool:
 def together(
     measured: Sequence[Measured], names: Sequence[str], load_of: Callable[[Result], str]
 ) -> tuple[list[Measured], list[str], list[str]]:
-    """(results, set-ups, sentences): processes that did the same at the same time, each with a file of its own (Ceph's CBT), are one run of all of them."""
+    """(results, set-ups, sentences): processes that did the same at the same time, each with a file of its own (Ceph's
+    CBT), are one run of all of them."""
     clusters: dict[int, list[int]] = {}
     heads: list[int] = []
     for number, (entry, label) in enumerate(zip(measured, names, strict=True)):
@@ -203,7 +209,8 @@ def _overlap(one: Measured, other: Measured) -> bool:
 
 
 def _sum(results: Sequence[Result]) -> Result:
-    """All of them as one: amounts and CPU time added, latencies over all requests. Percentiles that were printed cannot be merged."""
+    """All of them as one: amounts and CPU time added, latencies over all requests. Percentiles that were printed cannot
+    be merged."""
     first = results[0]
     phases = tuple(_sum_phases(alike) for alike in zip(*(result.phases for result in results), strict=True))
     notes = dict.fromkeys(note for result in results for note in result.notes)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from seekwise.importing.result import MIB, Format, Given, Result, Source, headings, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Latency, Result, Source, headings, phase, tool_text
 from seekwise.importing.tiotest import counts_process_per_thread, version_of
 from seekwise.store.operations import Operation
 
@@ -67,8 +67,8 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             raise source.error(f"line {number} is no row of tiobench: {line.strip()[:60]!r}")
         empty = empty[:-1] if empty and TITLES[empty[-1].lower()] == operation else empty
         front = FRONT.match(match["front"])
-        size_mib = _said(front["size"] if front else None, size_said)
-        block = given.block_bytes or _said(front["block"] if front else None, block_said)
+        size_mib = _number_of_row_or_head(front["size"] if front else None, size_said)
+        block = given.block_bytes or _number_of_row_or_head(front["block"] if front else None, block_said)
         results.append(_result(source, number, match, operation, size_mib, block, given))
         places.append(number - 1)
     results = _titled(lines, results, places)
@@ -86,7 +86,8 @@ PREAMBLE = re.compile(
 
 
 def _titled(lines: list[str], results: list[Result], places: list[int]) -> list[Result]:
-    """Of several outputs in one text, the set-up is the heading above each: their identifiers are that of one kernel."""
+    """Of several outputs in one text, the set-up is the heading above each: their identifiers are that of one
+    kernel."""
     titles = [number for number, line in enumerate(lines) if _title(line)]
     # A second output begins where an operation comes again.
     starts, seen = [], set[Operation]()
@@ -107,7 +108,7 @@ def _titled(lines: list[str], results: list[Result], places: list[int]) -> list[
     return titled
 
 
-def _said(in_row: str | None, in_head: re.Match[str] | None) -> int | None:
+def _number_of_row_or_head(in_row: str | None, in_head: re.Match[str] | None) -> int | None:
     if in_row is not None:
         return int(in_row)
     return int(in_head[1]) if in_head else None
@@ -151,8 +152,7 @@ def _result(
         elapsed_s=elapsed_s,
         total_bytes=total_bytes,
         ios=total_bytes / block if block else 0,
-        mean_ns=mean_ms * 1e6,
-        max_ns=max_ms * 1e6,
+        latency=Latency(mean_ns=mean_ms * 1e6, max_ns=max_ms * 1e6),
         cpu_percent=cpu,
         cpu_percent_as_printed=match["cpu"],
         over_2_s_percent=match["over2"],

@@ -10,7 +10,8 @@ Source: github.com/mkuoppal/tiobench and its history; what each version prints a
 | 0.4.0 to 0.4.2 before 2023-02 | divided by N: right | the whole file, though only `-r` operations ran (1000 per thread) |
 | later | divided by N: right | right |
 
-The version is not printed. The CPU fault proves itself where more CPU was used than N threads (or `--given processors=P`)
+The version is not printed. The CPU fault proves itself where more CPU was used than N threads (or
+`--given processors=P`)
 can use. The amount fault proves itself where the operations claimed would have taken longer than the test did.
 """
 
@@ -19,9 +20,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from seekwise.importing.result import MIB, Format, Given, Result, Source, headings, phase, tool_text
+from seekwise.importing.result import MIB, Format, Given, Latency, Result, Source, headings, phase, tool_text
 from seekwise.store.operations import Operation
-from seekwise.store.record import Phase
+from seekwise.store.record import CpuSeconds, Phase
 
 HEAD = re.compile(r"Tiotest results for (\d+) concurrent io threads")
 RATE = re.compile(r"\|\s*(Random Write|Random Read|Write|Read)\s+(\S+) MBs\s*\|(.*)")
@@ -276,10 +277,11 @@ def _phase(row: ResultLine, printed: ResultLine, block: int, divisor: float) -> 
         elapsed_s=row.elapsed_s,
         total_bytes=total_bytes,
         ios=total_bytes / block,
-        mean_ns=row.mean_ms * 1e6,
-        max_ns=row.max_ms * 1e6,
-        user_s=printed.user_percent / 100 * printed.elapsed_s / divisor,
-        system_s=printed.system_percent / 100 * printed.elapsed_s / divisor,
+        latency=Latency(mean_ns=row.mean_ms * 1e6, max_ns=row.max_ms * 1e6),
+        cpu=CpuSeconds(
+            printed.user_percent / 100 * printed.elapsed_s / divisor,
+            printed.system_percent / 100 * printed.elapsed_s / divisor,
+        ),
         as_printed={
             "mib": printed.mib,
             "rate_mib_per_s": printed.rate_mib_s,

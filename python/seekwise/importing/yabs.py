@@ -4,8 +4,10 @@
     Read       | 388.78 MB/s  (97.1k) | 1.23 GB/s    (19.2k)
     Write      | 389.81 MB/s  (97.4k) | 1.23 GB/s    (19.3k)
 
-Reads and writes half and half at random, two jobs, 64 requests deep, direct (its script: `--rw=randrw --rwmixread=50 --iodepth=64 --numjobs=2`).
-Its rates are fio's KiB/s divided by thousands: MB/s stands for 1,024,000 bytes. Latencies are not measured (`--gtod_reduce=1`).
+Reads and writes half and half at random, two jobs, 64 requests deep, direct (its script:
+`--rw=randrw --rwmixread=50 --iodepth=64 --numjobs=2`).
+Its rates are fio's KiB/s divided by thousands: MB/s stands for 1,024,000 bytes. Latencies are not measured
+(`--gtod_reduce=1`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Which array: capacity, failures survived and speed weighed in the order in which an administrator asks for them.
 
-An array that survives no failure is never recommended while the study has one that does. To have it recommended, study it alone.
-Among the others the fastest is named (geometric mean over operations and loads of its rate, each relative to the best there), and every array that
+An array that survives no failure is never recommended while the study has one that does. To have it recommended, study
+it alone.
+Among the others the fastest is named (geometric mean over operations and loads of its rate, each relative to the best
+there), and every array that
 is better at something stands beside it with what it gives up.
 """
 
@@ -59,8 +61,9 @@ def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
     }
 
 
-def apart(one: ArrayRow, other: ArrayRow, load: str, error: float) -> float:
-    """How many times the rate of `other` is `one`'s under a load; 1 where they differ by less than the model's error, or than their repetitions do."""
+def rate_ratio(one: ArrayRow, other: ArrayRow, load: str, error: float) -> float:
+    """How many times the rate of `other` is `one`'s under a load; 1 where they differ by less than the model's error,
+    or than their repetitions do."""
     rate, against = one.combination_throughputs.get(load, 0.0), other.combination_throughputs.get(load, 0.0)
     if not rate or not against:
         return 1.0
@@ -69,7 +72,8 @@ def apart(one: ArrayRow, other: ArrayRow, load: str, error: float) -> float:
 
 
 def _unsure(one: ArrayRow, other: ArrayRow, error: float) -> float:
-    """How far two arrays must be apart over all loads together: the model's error, or what their repetitions leave open."""
+    """How far two arrays must be apart over all loads together: the model's error, or what their repetitions leave
+    open."""
     loads = set(one.combination_throughputs) & set(other.combination_throughputs)
     squares = sum(row.spreads.get(load, 0.0) ** 2 for row in (one, other) for load in loads)
     return max(error, math.sqrt(squares) / len(loads) if loads else 0.0)
@@ -125,4 +129,4 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
 
 
 def _is_of(record: Record, row: ArrayRow) -> bool:
-    return any(each.name == row.name for each in rows([record]))
+    return any(own.name == row.name for own in rows([record]))

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from seekwise.number_text import natural
 from seekwise.simulate import degraded
@@ -17,7 +18,8 @@ from seekwise.workload.study.quantity import bytes_text, capacity_text, counted,
 
 @dataclass(frozen=True)
 class ArrayRow:
-    """One array and what it gave under the load of most requests at once, with its best setting: the mean of its repetitions."""
+    """One array and what it gave under the load of most requests at once, with its best setting: the mean of its
+    repetitions."""
 
     name: str
     """`RAID 5 of 4, chunk 64 KiB`."""
@@ -107,7 +109,8 @@ def rows(records: Sequence[Record]) -> list[ArrayRow]:
 
 
 def with_states(records: Sequence[Record]) -> list[ArrayRow]:
-    """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such states itself."""
+    """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such
+    states itself."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         if record.valid and degraded.can(record) and record.role != "sentinel":
@@ -119,7 +122,7 @@ def with_states(records: Sequence[Record]) -> list[ArrayRow]:
     studied = any(row.is_degraded for row in own)
     for row in own:
         made = [] if studied or row.name not in groups else _states(row, groups[row.name])
-        loaded = [each.rebuild_loaded_s for each in made if each.rebuild_loaded_s is not None]
+        loaded = [shown.rebuild_loaded_s for shown in made if shown.rebuild_loaded_s is not None]
         found += [replace(row, rebuild_loaded_s=max(loaded, default=None)), *made]
     return found
 
@@ -175,7 +178,7 @@ def operations(found: Sequence[ArrayRow]) -> list[str]:
 STATE_WORDS = {"resync": "resyncing", "rebuild": "rebuilding"}
 
 
-def name_of(array: dict[str, object]) -> str:
+def name_of(array: dict[str, Any]) -> str:
     """`raid5 of 4, chunk 64 KiB, 1 missing` of an array as a record has it."""
     parts = [f"{array['level']} of {array['members']}"]
     parts += [str(array["layout"])] if array.get("layout") else []
@@ -209,7 +212,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
                 combinations[name], spreads[name] = mean, (max(values) - min(values)) / 2 / mean if mean else 0.0
         # One load for all arrays: rates of different ones do not compare.
         most = max(map(requests_at_once, (combination for _, combination in means)))
-        key = max((each for each in means if requests_at_once(each[1]) == most), key=lambda each: means[each])
+        key = max((place for place in means if requests_at_once(place[1]) == most), key=lambda each: means[each])
         best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
     system = f"{records[0].factors.get('system')}: " if many_systems else ""
     best = dict(sorted(best.items(), key=lambda item: place(item[0])))
@@ -264,7 +267,8 @@ def requests_at_once(combination: str) -> tuple[int, int, str]:
 
 
 def by_load(found: Sequence[ArrayRow]) -> list[dict[str, str]]:
-    """[{operation: key of `combination_throughputs`}]: the loads that every array did, from few requests at once to many; where operations have several,
+    """[{operation: key of `combination_throughputs`}]: the loads that every array did, from few requests at once to
+    many; where operations have several,
     each with the one of its place."""
     common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
     loads: dict[str, list[str]] = {}
@@ -289,9 +293,10 @@ def threads_text(load: str) -> str:
 
 
 def sizes_text(found: Sequence[ArrayRow]) -> str:
-    """`sequential 128 KiB, random 8 KiB`: the request sizes; one size where all have the same; empty where none is known."""
+    """`sequential 128 KiB, random 8 KiB`: the request sizes; one size where all have the same; empty where none is
+    known."""
     sizes: dict[str, set[int]] = {}
-    for operation, block_bytes in (each for row in found for each in row.block_bytes.items()):
+    for operation, block_bytes in (sizes for row in found for sizes in row.block_bytes.items()):
         sizes.setdefault(operation.partition("_")[0], set()).update(block_bytes)
     words = {kind: " and ".join(map(bytes_text, sorted(blocks))) for kind, blocks in sizes.items() if blocks}
     if len(set(words.values())) == 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from seekwise.linux.buses import BUS_BYTES_PER_S, FASTEST
 from seekwise.store import operations
@@ -20,7 +21,8 @@ LIMITS = ("rate", "rate_iops", "thinktime")
 """fio's options that let a load pause."""
 OVER_DEPTH = 1.15
 UNDER_DEPTH = 0.5
-"""By Little's law rate × latency is the number of requests outstanding: never more than were asked for, and about as many in a closed loop."""
+"""By Little's law rate × latency is the number of requests outstanding: never more than were asked for, and about as
+many in a closed loop."""
 EXACT = 1e-4
 """A measured rate lies so near a power of two once in some thousand times."""
 STOOD_STILL_S = 1.0
@@ -44,7 +46,8 @@ def implausible(records: Sequence[Record]) -> list[str]:
 
 
 def implausible_periods(records: Sequence[Record], uses: Sequence[Use]) -> list[str]:
-    """As `implausible`, of records of live switching: over all periods of a use under one setting, since one is too short for such sums."""
+    """As `implausible`, of records of live switching: over all periods of a use under one setting, since one is too
+    short for such sums."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.valid and record.provenance == "measured":
@@ -64,8 +67,10 @@ def implausible_periods(records: Sequence[Record], uses: Sequence[Use]) -> list[
 
 def _buses(records: Sequence[Record]) -> dict[str, tuple[float, str]]:
     """{device: what its bus carries}, of what the run has found."""
-    devices = next((r.environment["devices"] for r in records if r.environment.get("devices")), [])
-    found = {str(each.get("name")): BUS_BYTES_PER_S.get(str(each.get("transport"))) for each in devices}
+    devices: list[dict[str, Any]] = next(
+        (record.environment["devices"] for record in records if record.environment.get("devices")), []
+    )
+    found = {str(device.get("name")): BUS_BYTES_PER_S.get(str(device.get("transport"))) for device in devices}
     return {name: limit for name, limit in found.items() if limit is not None}
 
 
@@ -84,8 +89,8 @@ def _moved(record: Record, names: Sequence[str] | None = None) -> int:
     """Bytes that devices read and wrote in a period, by the kernel's counters."""
     counted = record.conditions.get("device", {})
     return sum(
-        int(each["read_bytes"]) + int(each["write_bytes"])
-        for name, each in counted.items()
+        int(counters["read_bytes"]) + int(counters["write_bytes"])
+        for name, counters in counted.items()
         if names is None or name in names
     )
 
@@ -198,7 +203,7 @@ def _powers_of_two(records: Sequence[Record]) -> list[str]:
             ("MiB/s", [phase.rate_bytes_per_s / 2**20 for phase in phases]),
             ("requests/s", [phase.iops for phase in phases]),
         ):
-            if len(values) >= 2 and all(_is_power(each, 8.0) for each in values):
+            if len(values) >= 2 and all(_is_power(value, 8.0) for value in values):
                 said.append(
                     f"{setting}, {operations.name(phases[0].operation).lower()}: exactly {round(values[0]):,} {word} in every repeat, a power of two; "
                     "a limit was measured (`rate`, `rate_iops`, a control group, a cloud volume), not the drive"

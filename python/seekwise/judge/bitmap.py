@@ -1,7 +1,10 @@
-"""Bitmap, lockless bitmap or none: what each costs writes on each array, what a crash costs without it, and which to use.
+"""Bitmap, lockless bitmap or none: what each costs writes on each array, what a crash costs without it, and which to
+use.
 
-Without a bitmap the whole array is brought in line after a crash, and a drive that was away for a minute is filled again in full. So a bitmap is advised
-wherever it costs writes less than `PRICE`, the one that costs least; kinds whose costs differ by less than the model's error are alike, and the plainest of them is advised.
+Without a bitmap the whole array is brought in line after a crash, and a drive that was away for a minute is filled
+again in full. So a bitmap is advised
+wherever it costs writes less than `PRICE`, the one that costs least; kinds whose costs differ by less than the model's
+error are alike, and the plainest of them is advised.
 """
 
 from __future__ import annotations
@@ -54,11 +57,14 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
             str(record.factors[FACTOR]), []
         ).append(record)
     made = []
-    for (array, load), kinds in found.items():
-        writes = {kind: sum(phase.iops for r in each for phase in r.phases) / len(each) for kind, each in kinds.items()}
+    for (array_name, load), kinds in found.items():
+        writes = {
+            kind: sum(phase.iops for r in records_of for phase in r.phases) / len(records_of)
+            for kind, records_of in kinds.items()
+        }
         first = next(iter(kinds.values()))[0]
         resync_s = first.load["array"]["rebuild_s"]
-        made.append(BitmapRow(array, load, writes, resync_s, int(first.factors["block_bytes"])))
+        made.append(BitmapRow(array_name, load, writes, resync_s, int(first.factors["block_bytes"])))
     return sorted(made, key=lambda row: (natural(row.array), row.load))
 
 

@@ -50,7 +50,8 @@ class Ranking:
 
     @property
     def text(self) -> str:
-        """As printed in a winner table: names, `=` when all are shown equal, `not measured long enough` when nothing is known."""
+        """As printed in a winner table: names, `=` when all are shown equal, `not measured long enough` when nothing is
+        known."""
         if self.all_equal:
             return "="
         return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else NOT_LONG_ENOUGH

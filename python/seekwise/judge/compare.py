@@ -3,7 +3,8 @@
         base ──┐   same device, same load,                  a combination × setting of the base against the same of the new run,
         new  ──┴─  same combinations and settings    →     judged by the one rule; first repetition with first repetition, and so on
 
-Repetitions of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only settings that
+Repetitions of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only
+settings that
 met in one repetition are compared fairly. The report says so. What does not compare is refused with every reason.
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.decision.runs import together
+from seekwise.judge.decision.runs import mean_interval, together
 from seekwise.judge.observation import Observation, Verdict
 from seekwise.judge.observe import combination_of, observations, values
 from seekwise.judge.records import is_exact
@@ -128,30 +129,19 @@ def compare(base: ComparedRun, new: ComparedRun) -> Comparison:
 
 
 def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comparison:
-    """One comparison of those of one or more pairs of runs, oldest first: ratio as a geometric mean, the widest interval, all else of the newest."""
-    newest = found[-1]
+    """One comparison of those of one or more pairs of runs, oldest first: ratios of all, all else of the newest."""
+    same: dict[tuple[str, str, str], list[Change]] = {}
+    for one in found:
+        for change in one.changes:
+            same.setdefault((change.combination, change.setting, change.verdict.metric), []).append(change)
     changes = []
-    for change in newest.changes:
-        place = (change.combination, change.setting, change.verdict.metric)
-        same = [
-            each
-            for one in found
-            for each in one.changes
-            if (each.combination, each.setting, each.verdict.metric) == place
-        ]
-        outcome = together([each.outcome for each in same], needs_confirmation=needs_confirmation)
-        changes.append(replace(change, outcome=outcome, verdict=_together([each.verdict for each in same])))
-    return replace(newest, changes=tuple(changes), pairs=len(found))
-
-
-def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    """The newest with the ratio of all."""
-    known = [v for v in verdicts if all(math.isfinite(x) and x > 0 for x in v.interval)]
-    if len(known) < 2:
-        return verdicts[-1]
-    ratio = math.exp(sum(math.log(v.ratio) for v in known) / len(known))
-    low, high = min(v.ratio_low for v in known), max(v.ratio_high for v in known)
-    return replace(verdicts[-1], ratio=ratio, ratio_low=low, ratio_high=high)
+    for change in found[-1].changes:
+        mine = same[change.combination, change.setting, change.verdict.metric]
+        outcome = together([one.outcome for one in mine], needs_confirmation=needs_confirmation)
+        ratio, low, high = mean_interval([one.verdict.interval for one in mine])
+        verdict = replace(change.verdict, ratio=ratio, ratio_low=low, ratio_high=high)
+        changes.append(replace(change, outcome=outcome, verdict=verdict))
+    return replace(found[-1], changes=tuple(changes), pairs=len(found))
 
 
 def _repetition_ranks(rows: Sequence[Observation]) -> list[int]:
@@ -168,7 +158,8 @@ def _outcome(v: Verdict) -> str:
 
 AGREE_METRICS = ("rate", "access_time", "cpu_efficiency", "p99")
 P99_OPERATIONS_MIN = 200
-"""One run beside another needs fewer operations in the tail than a verdict does: two of them are at or beyond the 99th percentile."""
+"""One run beside another needs fewer operations in the tail than a verdict does: two of them are at or beyond the 99th
+percentile."""
 
 
 @dataclass(frozen=True)
@@ -201,4 +192,4 @@ def _means(side: ComparedRun) -> dict[tuple[str, str, str], float]:
             for metric, value in found.items():
                 if value > 0:
                     logs.setdefault((metric, combination_of(record, phase), record.setting), []).append(math.log(value))
-    return {key: math.exp(sum(each) / len(each)) for key, each in logs.items()}
+    return {key: math.exp(sum(log) / len(log)) for key, log in logs.items()}

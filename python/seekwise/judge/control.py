@@ -1,13 +1,14 @@
 """The A/A control: one setting under two labels. Whatever is found between them is false.
 
-Every study carries one. It says how large a difference chance alone produces here (and so raises the threshold of a win), and
+Every study carries one. It says how large a difference chance alone produces here (and so raises the threshold of a
+win), and
 the share of combinations in which the rule names a winner between a setting and itself is printed beside the results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seekwise.judge.decision.observed import control_pairs, judge_observations, verdicts
 from seekwise.judge.observation import Observation, Verdict
@@ -45,27 +46,15 @@ def judge_control(
 ) -> ControlReport:
     """Judges the two labels of each control against each other, by the same rule as everything else."""
     found: list[Verdict] = []
-    for first, second in control_pairs(list(dict.fromkeys(o.setting for o in observations)), control):
+    settings = list(dict.fromkeys(o.setting for o in observations))
+    for first, second in control_pairs(settings) if control is None else [control]:
         # Without the suffix the second label is a setting like any other.
-        renamed = [
-            Observation(
-                o.table, o.combination, o.repetition, "label A" if o.setting == first else "label B", o.metric, o.value
-            )
-            for o in observations
-            if o.setting in (first, second)
-        ]
+        names = {"label A": first, "label B": second}
+        labels = {setting: label for label, setting in names.items()}
+        renamed = [replace(o, setting=labels[o.setting]) for o in observations if o.setting in labels]
         for v in verdicts(judge_observations(renamed)):
-            names = {"label A": first, "label B": second}
-            found.append(
-                Verdict(
-                    **{
-                        **v.__dict__,
-                        "setting_a": names[v.setting_a],
-                        "setting_b": names[v.setting_b],
-                        "winner": names[v.winner] if v.winner else None,
-                    }
-                )
-            )
+            a, b, winner = names[v.setting_a], names[v.setting_b], names[v.winner] if v.winner else None
+            found.append(replace(v, setting_a=a, setting_b=b, winner=winner))
     return ControlReport(
         comparisons=len(found),
         wins_false=sum(v.winner is not None for v in found),

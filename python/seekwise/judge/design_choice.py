@@ -1,7 +1,9 @@
 """Which array to build of a sweep.
 
-An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is named, and among those that
-the model cannot tell from it (`gain_error` of levels) the one that survives more, then the larger; with one, the array of fewest drives that reaches it.
+An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is
+named, and among those that
+the model cannot tell from it (`gain_error` of levels) the one that survives more, then the larger; with one, the array
+of fewest drives that reaches it.
 """
 
 from __future__ import annotations
@@ -77,34 +79,35 @@ def choose(asked: Asked, finalists: Sequence[Finalist]) -> DesignChoice:
     """Raises NotMetError where no array reaches the wanted rate. `finalists`: the points that stand for each array."""
     # {finalist: logarithms of rate, p99 and CPU: means over seeds and loads, so that ratios are geometric means}.
     logs = [
-        np.log([[load.rate_mb_s, load.p99_ms, load.cpu_us] for seed in each.figures for load in seed]).mean(axis=0)
-        for each in finalists
+        np.log([[load.rate_mb_s, load.p99_ms, load.cpu_us] for seed in finalist.figures for load in seed]).mean(axis=0)
+        for finalist in finalists
     ]
     top = max(float(log[RATE]) for log in logs)
-    criteria = [_criteria(each.point, log) for each, log in zip(finalists, logs, strict=True)]
+    criteria = [_criteria(finalist.point, log) for finalist, log in zip(finalists, logs, strict=True)]
     rows = [
         ArrayResult(
-            point=each.point,
-            equals=each.equals,
+            point=finalist.point,
+            equals=finalist.equals,
             rates_mb_s=tuple(
-                math.exp(sum(math.log(seed[place].rate_mb_s) for seed in each.figures) / len(each.figures))
+                math.exp(sum(math.log(seed[place].rate_mb_s) for seed in finalist.figures) / len(finalist.figures))
                 for place in range(len(asked.uses))
             ),
             p99_ms=float(np.exp(log[P99])),
             cpu_us=float(np.exp(log[CPU])),
             score=float(np.exp(log[RATE] - top)),
-            seeds=len(each.figures),
+            seeds=len(finalist.figures),
             on_front=is_on,
         )
-        for each, log, is_on in zip(finalists, logs, on_front(criteria), strict=True)
+        for finalist, log, is_on in zip(finalists, logs, on_front(criteria), strict=True)
     ]
     rows.sort(key=lambda row: -row.score)
     return DesignChoice(asked, _chosen(rows, asked.wanted_mb_s), tuple(rows))
 
 
 def _criteria(point: Point, logs: NDArray[np.float64]) -> list[float]:
-    """Rate, p99, CPU, usable capacity and number of drives, such that more is better. Figures within 1 % count as equal."""
-    rate, p99, cpu = (round(float(each), 2) for each in logs)
+    """Rate, p99, CPU, usable capacity and number of drives, such that more is better. Figures within 1 % count as
+    equal."""
+    rate, p99, cpu = (round(float(log), 2) for log in logs)
     return [rate, -p99, -cpu, float(point.array.capacity_bytes), -float(point.array.drives)]
 
 

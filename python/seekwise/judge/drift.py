@@ -4,8 +4,10 @@
 
 S is a drift check: the reference setting in one combination, always the same.
 
-Candidates are compared inside their repetition, so slow drift does not choose a winner. It is said nevertheless, because it says
-whether the machine was itself: ln value against the drift check's place in the run, a straight line, and the change from the first
+Candidates are compared inside their repetition, so slow drift does not choose a winner. It is said nevertheless,
+because it says
+whether the machine was itself: ln value against the drift check's place in the run, a straight line, and the change
+from the first
 to the last drift check with its 95 % interval (least squares; drift checks of one combination and operation).
 """
 
@@ -23,6 +25,7 @@ from seekwise.judge.rule import threshold_log
 from seekwise.store.record import Record
 
 SENTINELS_MIN = 4
+METRICS = ("rate", "access_time")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Drift:
     """Shown (the interval excludes 1) and at least as large as what counts as a difference."""
 
 
-def drifts(records: Sequence[Record], metrics: Sequence[str] = ("rate", "access_time")) -> list[Drift]:
+def drifts(records: Sequence[Record]) -> list[Drift]:
     """Of every combination that has drift checks; `records` may hold anything else as well."""
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for record in records:
@@ -47,7 +50,7 @@ def drifts(records: Sequence[Record], metrics: Sequence[str] = ("rate", "access_
             continue
         for phase in record.phases:
             for metric, value in values(phase).items():
-                if metric in metrics and value > 0:
+                if metric in METRICS and value > 0:
                     series.setdefault((combination_of(record, phase), metric), []).append(
                         (record.trial, math.log(value))
                     )

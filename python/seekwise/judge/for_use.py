@@ -24,7 +24,8 @@ class Weighing:
     best: str | None
     """The setting that clearly beats the reference; None: keep what is set."""
     setting: Setting | None
-    """The same as a setting of the plan; None also for the chunk of a family of arrays, which is nothing to write into a file of the kernel."""
+    """The same as a setting of the plan; None also for the chunk of a family of arrays, which is nothing to write into
+    a file of the kernel."""
     lines: ShellLines
     unsafe: tuple[str, ...]
     """Settings left out: arrays that survive no failure, beside some that do."""
@@ -71,14 +72,15 @@ def for_workload(found: StudyOutcome, workload: OperationMix, chosen: Competitio
     weighed = weigh(records, workload, reference)
     keeps = len(weighed.standings) < 2 or not weighed.best or reference in weighed.best
     best = None if keeps else _changing_least(weighed, plan)
-    setting = next((each for each in plan.settings if each.label == best and not each.control), None)
+    setting = next((planned for planned in plan.settings if planned.label == best and not planned.control), None)
     shell = lines(setting, plan) if setting else ShellLines((), ())
     return Weighing(weighed, best, setting, shell, tuple(sorted(unsafe)))
 
 
 def _changing_least(weighed: Weighed, plan: Plan) -> str:
-    """Of the settings that none beats and that are level with the fastest: the one that differs from the reference in the fewest values."""
-    values = {each.label: each.values for each in plan.settings}
+    """Of the settings that none beats and that are level with the fastest: the one that differs from the reference in
+    the fewest values."""
+    values = {setting.label: setting.values for setting in plan.settings}
     throughputs = {standing.setting: standing.ratios.get("rate", (1.0, 1.0, 1.0))[0] for standing in weighed.standings}
     least = throughputs[weighed.best[0]] / (1 + THRESHOLD_SHARE["rate"])
     level = [name for name in weighed.best if throughputs[name] >= least]
@@ -102,7 +104,8 @@ class ForSystem:
 
 
 def per_system(found: StudyOutcome, workload: OperationMix | None) -> tuple[ForSystem, ...]:
-    """One answer per system, each judged by its own trials against what it was set to; one for a run with one system."""
+    """One answer per system, each judged by its own trials against what it was set to; one for a run with one
+    system."""
     answers = []
     many = len(found.plan.systems) > 1
     for facts in found.plan.systems:
@@ -116,7 +119,8 @@ def per_system(found: StudyOutcome, workload: OperationMix | None) -> tuple[ForS
 def per_drive(found: StudyOutcome, workload: OperationMix | None, system: str | None = None) -> tuple[ForSystem, ...]:
     """The answers that `apply` sets, or that of `system`; none for what was not measured on drives of this machine.
 
-    Systems that share a drive (arrays built one after the other) are alternatives, not parts of one machine: none either.
+    Systems that share a drive (arrays built one after the other) are alternatives, not parts of one machine: none
+    either.
     """
     leaves = [leaf for facts in found.plan.systems for leaf in facts.leaves]
     if found.plan.backend != "kernel" or not leaves or len(leaves) != len(set(leaves)):

@@ -2,10 +2,12 @@
 
         y = ln(value) = setting + repetition + error                 one combination
 
-A repetition holds every setting once, so the difference of two settings within a repetition is free of the repetition's own luck (drift,
+A repetition holds every setting once, so the difference of two settings within a repetition is free of the repetition's
+own luck (drift,
 a full file system, a warm room). Several observations of one setting in one repetition count as one, their mean.
 
-What cannot be used is left out and counted: values that are not finite, or not above zero (they have no logarithm). A repetition
+What cannot be used is left out and counted: values that are not finite, or not above zero (they have no logarithm). A
+repetition
 in which one of the two settings is missing says nothing about that pair.
 """
 
@@ -24,7 +26,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ValueGrid:
-    """All usable values of one metric of one table: `log_values[combination, repetition, setting]`, NaN where there is none."""
+    """All usable values of one metric of one table: `log_values[combination, repetition, setting]`, NaN where there is
+    none."""
 
     table: str
     metric: str
@@ -78,7 +81,8 @@ def _grid(table: str, metric: str, rows: list[Observation]) -> ValueGrid:
 
 
 def fit(values: Array) -> tuple[Array, int]:
-    """Residuals of setting + repetition in one combination (NaN where nothing was observed), and the degrees of freedom left."""
+    """Residuals of setting + repetition in one combination (NaN where nothing was observed), and the degrees of freedom
+    left."""
     present = ~np.isnan(values)
     if present.all() and values.size:
         errors = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()

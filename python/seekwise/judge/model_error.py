@@ -1,6 +1,8 @@
-"""How far simulated figures are off, by kind: a smaller difference between two settings is not told from the model's own error.
+"""How far simulated figures are off, by kind: a smaller difference between two settings is not told from the model's
+own error.
 
-Nine of ten simulated values lie within these shares of what the kernel that is simulated gave for the same load on the same modelled storage: the check
+Nine of ten simulated values lie within these shares of what the kernel that is simulated gave for the same load on the
+same modelled storage: the check
 `ladder`, some 500 combinations, kept in docs/figures.json of the source (`ladder`, `agreement`, `p90_error`).
 """
 

@@ -18,7 +18,8 @@ Pattern = tuple[tuple[int, str], ...]
 def pieces(members: Sequence[str], settings: Sequence[str]) -> list[str]:
     """`members` of all `settings` in few names: `drives=6 bfq` stands for every setting with these two words.
 
-    Names are words of one factor each; names of one word stay as they are. What needs more than four ends with a number.
+    Names are words of one factor each; names of one word stay as they are. What needs more than four ends with a
+    number.
     """
     if len(members) == len(settings) > PIECES_MOST:
         return [f"all {len(settings)}"]
@@ -35,7 +36,7 @@ def _pieces(members: list[str], settings: list[str]) -> list[tuple[list[str], in
     """Words of each piece and how many members it adds; together they are the members, and nothing else."""
     words = {setting: setting.split(" ") for setting in settings}
     factors = len(words[members[0]])
-    if not 1 < factors <= FACTORS_MOST or any(len(each) != factors for each in words.values()):
+    if not 1 < factors <= FACTORS_MOST or any(len(parts) != factors for parts in words.values()):
         return [([member], 1) for member in members]
     inside = set(members)
     covers: dict[Pattern, set[str]] = {}

@@ -21,7 +21,8 @@ class Observation:
     repetition: int
     setting: str
     metric: str
-    """rate: bytes/s (more is better) · access_time: mean ns (less) · cpu_efficiency: MB per system-CPU second (more) · p99: ns (less)."""
+    """rate: bytes/s (more is better) · access_time: mean ns (less) · cpu_efficiency: MB per system-CPU second (more) ·
+    p99: ns (less)."""
     value: float
 
 
@@ -38,7 +39,8 @@ class Verdict:
     winner: str | None
     """The better setting of a clear difference, or None (small, tie, undecided)."""
     word: Word
-    """clear: one is better, so surely that few of its table are expected to be wrong · tie: within the threshold with 90 % · small: both of these · undecided: neither."""
+    """clear: one is better, so surely that few of its table are expected to be wrong · tie: within the threshold with
+    90 % · small: both of these · undecided: neither."""
     ratio: float
     """Estimated a / b."""
     ratio_low: float
@@ -67,7 +69,7 @@ class Verdict:
 
     def turned(self) -> Verdict:
         """The same with b as the first setting: ratios are b / a."""
-        ratio, low, high = (1 / each if each else math.inf for each in (self.ratio, self.ratio_high, self.ratio_low))
+        ratio, low, high = (1 / bound if bound else math.inf for bound in (self.ratio, self.ratio_high, self.ratio_low))
         return replace(
             self, setting_a=self.setting_b, setting_b=self.setting_a, ratio=ratio, ratio_low=low, ratio_high=high,
             p_better=self.p_worse, p_worse=self.p_better,

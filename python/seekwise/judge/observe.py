@@ -2,17 +2,20 @@
 
 - table: one run. Everything that a reader sees side by side shares one error rate and lends each other its noise.
 - combination: operation, then the record's own combination: `seq_read disk=vda threads=8`.
-- An operation with several thread counts also gets one combination without them (`seq_read disk=vda`): the geometric mean over
+- An operation with several thread counts also gets one combination without them (`seq_read disk=vda`): the geometric
+  mean over
   the thread counts, repetition by repetition. That is the row of the winner table.
 
-Only valid trials are observed. A value that a trial cannot give (no CPU second seen, too few operations for p99) is absent,
+Only valid trials are observed. A value that a trial cannot give (no CPU second seen, too few operations for p99) is
+absent,
 not zero.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from seekwise.judge.observation import Observation
 from seekwise.store.record import Phase, Record
@@ -50,26 +53,43 @@ def observations(records: Iterable[Record], *, over_threads: bool = True) -> lis
     return made + (pooled_over_threads(made) if over_threads else [])
 
 
-def pooled_over_threads(single: Sequence[Observation], factor: str = POOLED_FACTOR) -> list[Observation]:
+def pooled_over_threads(single: Sequence[Observation]) -> list[Observation]:
     """Geometric mean over the thread counts of a combination; a repetition counts only if it has every thread count."""
+    wholes = {o.combination: combination_key.without(o.combination, POOLED_FACTOR) for o in single}
+    wholes = {combination: whole for combination, whole in wholes.items() if whole != combination}
+    return [joined(o, sum(means.values()) / len(means)) for o, means in complete(single, wholes) if len(means) > 1]
+
+
+def complete(single: Sequence[Observation], wholes: Mapping[str, str]) -> list[tuple[Observation, dict[str, float]]]:
+    """(one of its observations as one of the whole, {combination: mean of ln}) of every repetition and setting that has
+    all combinations of a whole.
+
+    `wholes`: {combination: what it is a part of}.
+    """
     members: dict[tuple[str, str, str], set[str]] = {}
-    logs: dict[tuple[str, str, str, int, str], dict[str, list[float]]] = {}
+    logs: dict[Observation, dict[str, list[float]]] = {}
     for o in single:
-        whole = combination_key.without(o.combination, factor)
-        if whole == o.combination:
+        if (whole := wholes.get(o.combination)) is None:
             continue
         members.setdefault((o.table, whole, o.metric), set()).add(o.combination)
-        if o.value > 0 and math.isfinite(o.value):
-            row = logs.setdefault((o.table, whole, o.metric, o.repetition, o.setting), {})
-            row.setdefault(o.combination, []).append(math.log(o.value))
-    made = []
-    for (table, whole, metric, repetition, setting), by_combination in logs.items():
-        combinations = members[table, whole, metric]
-        if len(combinations) < 2 or by_combination.keys() != combinations:
-            continue
-        mean = sum(sum(rows) / len(rows) for rows in by_combination.values()) / len(combinations)
-        made.append(Observation(table, whole, repetition, setting, metric, math.exp(mean)))
-    return made
+        if is_usable(o):
+            place = replace(o, combination=whole, value=0.0)
+            logs.setdefault(place, {}).setdefault(o.combination, []).append(math.log(o.value))
+    return [
+        (place, {combination: sum(values) / len(values) for combination, values in by_combination.items()})
+        for place, by_combination in logs.items()
+        if by_combination.keys() == members[place.table, place.combination, place.metric]
+    ]
+
+
+def joined(place: Observation, log: float) -> Observation:
+    """The observation of a whole."""
+    return replace(place, value=math.exp(log))
+
+
+def is_usable(observation: Observation) -> bool:
+    """Whether its value has a logarithm."""
+    return observation.value > 0 and math.isfinite(observation.value)
 
 
 def combination_of(record: Record, phase: Phase) -> str:

@@ -62,7 +62,7 @@ class LiveOutcome:
             return self.asked
         if self.plan.group is not None:
             return self.found.stated
-        wanted = {each.setting: each for each in self.found.by_purpose.values()}
+        wanted = {choice.setting: choice for choice in self.found.by_purpose.values()}
         # What every purpose wants is what the headline advises.
         agreed = next(iter(wanted.values())) if len(wanted) == 1 else None
         return agreed if agreed is not None and agreed.changes else self.found.choice
@@ -72,7 +72,7 @@ class LiveOutcome:
         """{purpose: setting} where purposes want different settings and none was asked for: no setting is right for all of them."""
         if self.choice is None or self.asked is not None or self.plan.group is not None:
             return {}
-        wanted = {purpose: each.setting for purpose, each in self.found.by_purpose.items()}
+        wanted = {purpose: choice.setting for purpose, choice in self.found.by_purpose.items()}
         return wanted if len(set(wanted.values())) > 1 else {}
 
     @property
@@ -81,14 +81,14 @@ class LiveOutcome:
         choice = self.choice
         if choice is None or not choice.changes or self.divided or self.plan.provenance != "measured":
             return ShellLines((), ())
-        candidate = next(each for each in self.plan.candidates if each.label == choice.setting)
+        candidate = next(compared for compared in self.plan.candidates if compared.label == choice.setting)
         return shell_lines(candidate.changes, self.plan.current)
 
 
 Outcome = StudyOutcome | LiveOutcome
 
 
-def of(store: Store, *runs: Run, brief: bool = False) -> Outcome:
+def of_runs(store: Store, *runs: Run, brief: bool = False) -> Outcome:
     """Judges a stored run again from its records, or several of one study as one. UsageError where they cannot be one.
 
     `brief`: for the words alone, with records shortened to what they need (`codec.Brief`), a tenth of the memory.
@@ -97,7 +97,7 @@ def of(store: Store, *runs: Run, brief: bool = False) -> Outcome:
         found = [_one(store, run, brief=brief) for run in runs]
         if len(found) == 1:
             return found[0]
-        parts = [each for each in found if isinstance(each, StudyOutcome)]
+        parts = [part for part in found if isinstance(part, StudyOutcome)]
         if len(parts) < len(found):
             raise UsageError("runs of `tune` cannot be merged", hint="`seekwise compare RUN RUN` compares two runs")
         return study_outcome.merged(parts)
@@ -124,13 +124,12 @@ def _has_arrays(study: Study) -> bool:
     return "raid_level" in study.factor_names() or any(system.raid_level for system in study.system)
 
 
-def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | None = None) -> LiveOutcome:
-    """The outcome of these records. `seconds`: of the whole run; without it, up to the end of the last period."""
-    if seconds is None:
-        seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
+def judged(run: Run, plan: LivePlan, records: list[Record]) -> LiveOutcome:
+    """The outcome of these records. Its seconds are those up to the end of the last period."""
+    seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
     # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.
     labels = set(plan.labels)
-    compared = [each for each in records if without_control(each.setting) in labels]
+    compared = [record for record in records if without_control(record.setting) in labels]
     return LiveOutcome(run, plan, compared, decided(compared, plan), seconds)
 
 
@@ -149,8 +148,8 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
         if name == purpose:
             # All that was judged stays: what the choice makes worse elsewhere is its price.
             return replace(found, asked=choice, purpose=name)
-    choice = found.found.by_group.get(purpose)
-    if choice is None:
+    of_group = found.found.by_group.get(purpose)
+    if of_group is None:
         is_purpose = purpose in PURPOSES
         if not is_purpose:
             uses.chosen(purpose)  # what no use is called is not to be measured either
@@ -160,7 +159,7 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
             f"run {found.run.run_id} did not measure {purpose!r}",
             hint=f"it measured {measured}; `sudo seekwise tune PATH{option}` measures it",
         )
-    own = [each for each in found.found.judged if each.group == purpose]
+    own = [entry for entry in found.found.judged if entry.group == purpose]
     plan = replace(
         found.plan,
         group=purpose,
@@ -168,7 +167,7 @@ def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
         left_out=(),
     )
     within = replace(found.found, judged=tuple(own), by_purpose={})
-    return replace(found, plan=plan, asked=choice, found=within)
+    return replace(found, plan=plan, asked=of_group, found=within)
 
 
 def notes(found: LiveOutcome) -> list[str]:
@@ -180,7 +179,7 @@ def notes(found: LiveOutcome) -> list[str]:
 def _notes(found: LiveOutcome) -> list[str]:
     said = [*believable.implausible_periods(found.records, found.plan.uses), *found.plan.notes]
     for record in found.records:
-        said += [str(each) for each in record.conditions.get("said", [])]
+        said += [str(sentence) for sentence in record.conditions.get("said", [])]
     if (text := _pressure(found.records)) is not None:
         said.append(text)
     if found.plan.left_out:
@@ -189,6 +188,9 @@ def _notes(found: LiveOutcome) -> list[str]:
     missing = [use.name for use in found.plan.uses if use.name not in measured]
     if missing:
         said.append(f"No result for {', '.join(missing)}: the load did not run or time was up")
+    never = [label for label in found.plan.labels if all(record.setting != label for record in found.records)]
+    if never and found.records:
+        said.append(f"Nothing is known of {', '.join(never)}: time was up before, or the run was ended")
     disturbed = [r for r in found.records if float(r.conditions.get("foreign_share", 0.0)) > DISTURBED_SHARE]
     if disturbed:
         by = _programs(disturbed)
@@ -207,10 +209,10 @@ def _programs(records: list[Record]) -> list[str]:
     """Programs that did I/O in these periods, each once with what it moved in all, most first: `rsync (pid 812, 14.2 MB)`."""
     moved: dict[tuple[str, int], int] = {}
     for record in records:
-        for each in record.conditions.get("other_programs", []):
-            if isinstance(each, dict):  # a run of 0.1 kept sentences
-                who = (str(each["name"]), int(each["pid"]))
-                moved[who] = moved.get(who, 0) + int(each["io_bytes"])
+        for other_program in record.conditions.get("other_programs", []):
+            if isinstance(other_program, dict):  # a run of 0.1 kept sentences
+                who = (str(other_program["name"]), int(other_program["pid"]))
+                moved[who] = moved.get(who, 0) + int(other_program["io_bytes"])
     most_first = sorted(moved.items(), key=lambda pair: -pair[1])
     return [f"{name} (pid {pid}, {count / 1e6:.1f} MB)" for (name, pid), count in most_first]
 
@@ -223,5 +225,5 @@ def _pressure(records: list[Record]) -> str | None:
             shares.setdefault(record.setting, []).append(value)
     if not shares:
         return None
-    parts = [f"{100 * sum(each) / len(each):.0f} % under {name}" for name, each in shares.items()]
+    parts = [f"{100 * sum(share) / len(share):.0f} % under {name}" for name, share in shares.items()]
     return f"Some program waited for I/O in {', '.join(parts)} of the time (/proc/pressure/io, the whole machine)"

@@ -1,12 +1,16 @@
 """Outliers: flagged, never dropped.
 
 |0.6745 (x − median) / MAD| > 3.5 on the residuals of setting + repetition (Iglewicz & Hoaglin 1993, "How to detect and handle
-outliers", the modified z score; 0.6745 is the 75 % point of the normal distribution, which makes MAD a standard deviation).
-Setting and repetition are fitted by median polish (Tukey 1977), because a mean is drawn towards the very value that is off.
-MAD is the combination's own, but not smaller than what is typical for the table: three runs that agree by chance do not make a fourth
+outliers", the modified z score; 0.6745 is the 75 % point of the normal distribution, which makes MAD a standard
+deviation).
+Setting and repetition are fitted by median polish (Tukey 1977), because a mean is drawn towards the very value that is
+off.
+MAD is the combination's own, but not smaller than what is typical for the table: three runs that agree by chance do not
+make a fourth
 one an outlier.
 
-A flagged trial stays in the judgement: slow runs happen to users as well. It is named so that a person can look for a cause;
+A flagged trial stays in the judgement: slow runs happen to users as well. It is named so that a person can look for a
+cause;
 only a recorded cause makes a trial invalid (`validity.py`).
 """
 
@@ -87,6 +91,7 @@ def median_polish(values: NDArray[np.float64], rounds: int = 10) -> NDArray[np.f
 
 def _mad(values: NDArray[np.float64]) -> float:
     known = values[~np.isnan(values)]
-    # Half of the residuals of a polished table are near zero by construction with few repetitions: those that are zero say nothing.
+    # Half of the residuals of a polished table are near zero by construction with few repetitions: those that are zero
+    # say nothing.
     known = np.abs(known[np.abs(known) > 1e-12])
     return float(np.median(known)) if len(known) else 0.0

@@ -36,10 +36,10 @@ class Recorded:
 
 def recorded(records: Sequence[Record]) -> Recorded | None:
     """As the records keep it; None in runs of former versions."""
-    found = next((each.load[RECORDED] for each in records if isinstance(each.load.get(RECORDED), dict)), None)
-    if not isinstance(found, dict) or not all(each.name in found for each in fields(Recorded)):
+    found = next((record.load[RECORDED] for record in records if isinstance(record.load.get(RECORDED), dict)), None)
+    if not isinstance(found, dict) or not all(field.name in found for field in fields(Recorded)):
         return None
-    return Recorded(**{each.name: found[each.name] for each in fields(Recorded)})
+    return Recorded(**{field.name: found[field.name] for field in fields(Recorded)})
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class WhatIfRow:
 
 
 def carries(row: WhatIfRow, load: Recorded | None) -> bool:
-    """Whether the storage keeps up with the load. Where it does not, latencies grow with the length of the recording and say nothing else."""
+    """Whether the storage keeps up with the load. Where it does not, latencies grow with the length of the recording
+    and say nothing else."""
     return load is None or load.open_share < OPEN_MOST or row.iops >= CARRIED * load.iops
 
 
@@ -89,7 +90,8 @@ def _row(setting: str, program: str, records: Sequence[Record]) -> WhatIfRow:
 def ranked(
     found: dict[tuple[str, str], WhatIfRow], labels: Sequence[str], load: Recorded | None = None
 ) -> list[WhatIfRow]:
-    """The foreground of each setting, the shortest p99 first; within a tie the higher rate. What cannot carry the load comes last, by its rate."""
+    """The foreground of each setting, the shortest p99 first; within a tie the higher rate. What cannot carry the load
+    comes last, by its rate."""
     front = [found[label, FOREGROUND] for label in labels if (label, FOREGROUND) in found]
     able = [row for row in front if carries(row, load)]
     best = min((row.p99_ns for row in able), default=0)
@@ -105,7 +107,8 @@ def ranked(
 
 
 def as_good(order: Sequence[WhatIfRow], load: Recorded | None = None) -> list[WhatIfRow]:
-    """Settings that a prediction cannot tell from the best: by p99 and rate, or by rate alone where none carries the load."""
+    """Settings that a prediction cannot tell from the best: by p99 and rate, or by rate alone where none carries the
+    load."""
     best = order[0]
     if not carries(best, load):
         return [row for row in order if row.iops >= best.iops * (1 - TIE)]

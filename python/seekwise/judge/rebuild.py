@@ -1,8 +1,12 @@
-"""How long a rebuild, resync or check takes, what it does to programs, and which limit suits an array, from a study that varies `sync_speed_max`.
+"""How long a rebuild, resync or check takes, what it does to programs, and which limit suits an array, from a study
+that varies `sync_speed_max`.
 
-A row is an array at a limit: beside each use how long it takes, and how long a unit of work takes with and without it. The limit of an array is the fastest at
-which no unit of work takes more than `TOLERATED` times as long as without; where none does, the gentlest. Of an array that survives no further failure meanwhile,
-only limits count that end within `UNPROTECTED_MOST_S`. Uses that no limit changes by more than the model's error decide nothing.
+A row is an array at a limit: beside each use how long it takes, and how long a unit of work takes with and without it.
+The limit of an array is the fastest at
+which no unit of work takes more than `TOLERATED` times as long as without; where none does, the gentlest. Of an array
+that survives no further failure meanwhile,
+only limits count that end within `UNPROTECTED_MOST_S`. Uses that no limit changes by more than the model's error decide
+nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ LIMIT = "sync_speed_max"
 TOLERATED = 3.0
 """What a person who waits still calls slower and not broken: our own choice, said in the answer."""
 UNPROTECTED_MOST_S = 24 * 3600
-"""A longer rebuild of an array that survives no further failure is advised only where no limit of the study ends sooner. Our own choice, too."""
+"""A longer rebuild of an array that survives no further failure is advised only where no limit of the study ends
+sooner. Our own choice, too."""
 WORDS = {"rebuild": "rebuild", "resync": "first sync", "check": "check"}
 
 
@@ -181,7 +186,7 @@ def _is_alike(found: Sequence[RebuildRow], unit: str) -> bool:
     error = gain_error((LIMIT,))
     return all(
         max(values) <= (1 + error) * min(values)
-        for values in ([each.seconds for each in mine], [each.meanwhile_s for each in mine])
+        for values in ([rebuilt.seconds for rebuilt in mine], [rebuilt.meanwhile_s for rebuilt in mine])
     )
 
 

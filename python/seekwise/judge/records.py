@@ -18,7 +18,8 @@ NAMED_MAX = 3
 
 
 def judge_records(records: Sequence[Record], base: str | None = None) -> list[Judged]:
-    """Judges the trials that compete (drift checks are left out). `base`: the setting that the others are held against."""
+    """Judges the trials that compete (drift checks are left out). `base`: the setting that the others are held
+    against."""
     compared = competing(records)
     return judge_observations(
         observations(compared),
@@ -84,7 +85,7 @@ def invalid_note(records: list[Record]) -> str | None:
 
 def exact_note(judged: Sequence[Judged]) -> list[str]:
     """Why so few repetitions decide; nothing where there are enough, or where something was measured."""
-    is_alone = any(each.conditions.exact and len(each.standings) > 1 for each in judged)
-    if not is_alone or max(each.rounds for each in judged) >= ROUNDS_MIN:
+    is_alone = any(entry.conditions.exact and len(entry.standings) > 1 for entry in judged)
+    if not is_alone or max(entry.rounds for entry in judged) >= ROUNDS_MIN:
         return []
     return ["A deterministic simulation gives the same numbers every time, so they decide without statistics"]

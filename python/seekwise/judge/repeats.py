@@ -16,7 +16,8 @@ Place = tuple[str, str, str, int, int]
 
 
 def repeats(records: Sequence[Record], metric: Metric, *, errors: bool = False) -> dict[Place, list[float]]:
-    """One value per repeat; A/A checks and drift checks left out. `errors`: the standard errors of those values instead."""
+    """One value per repeat; A/A checks and drift checks left out. `errors`: the standard errors of those values
+    instead."""
     found: dict[Place, list[float]] = defaultdict(list)
     for record in records:
         if not record.valid or record.role != "candidate":
@@ -51,11 +52,14 @@ def metric_value(phase: Phase, metric: Metric) -> float | None:
 
 
 PROGRAM_NAMES = {"sys_cpu": "syscpu", "cpu_load": "cpu", "cpu_efficiency": "cpueff"}
-"""What the load generator prints, its fault included, where the simulator says it; else a plain share of one processor."""
+"""What the load generator prints, its fault included, where the simulator says it; else a plain share of one
+processor."""
 
 
 def metric_error(phase: Phase, metric: Metric) -> float:
-    """Standard error of the number above that comes from how the host's kernel counts processor time; 0 where it does not."""
+    """Standard error of the number above that comes from how the host's kernel counts processor time; 0 where it does
+    not."""
     program = phase.details.get("printed")
-    known = metric == "cpu_efficiency" and isinstance(program, dict)
-    return float(program.get("cpueff_error", 0.0)) if known else 0.0
+    if metric == "cpu_efficiency" and isinstance(program, dict):
+        return float(program.get("cpueff_error", 0.0))
+    return 0.0

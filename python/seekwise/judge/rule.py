@@ -15,13 +15,15 @@ from seekwise.workload.live_plan import Threshold
 RULE_VERSION = "7"
 
 P_BETTER = 0.95
-"""A difference is named where it has this probability: said falsely of settings that are alike once in a hundred statements (`verify judgement`)."""
+"""A difference is named where it has this probability: said falsely of settings that are alike once in a hundred
+statements (`verify judgement`)."""
 P_LIKELY = 0.80
 """A direction is said with its probability where it has this much."""
 P_DIFFERS = 0.99
 """The same for the A/A check, which forbids any advice."""
 WINNERS_WRONG = 0.006
-"""A table of pairs, which is read as a whole, names as many winners of this probability as leave so small a share of them expected to be wrong. Tables
+"""A table of pairs, which is read as a whole, names as many winners of this probability as leave so small a share of
+them expected to be wrong. Tables
 without any difference name one in 7 of 100 cases (`verify judgement`)."""
 P_SAME = 0.90
 """Two settings are called alike where they lie within a bound with this probability."""

@@ -4,8 +4,10 @@
                        └──── five ────┘      (max − min) ≤ 20 % of the mean, and the fitted line moves ≤ 10 % of the mean
 
 The rule of SNIA's Solid State Storage Performance Test Specification (as implemented in cloudharmony/block-storage,
-BlockStorageTest.php; the standard's text itself was not at hand): five windows, at most 25 tried. Rate and access time must both
-hold, in each phase for itself, so reads and writes are separate where a study separates them. What came before is warm-up and kept as data. A combination that never becomes steady is
+BlockStorageTest.php; the standard's text itself was not at hand): five windows, at most 25 tried. Rate and access time
+must both
+hold, in each phase for itself, so reads and writes are separate where a study separates them. What came before is
+warm-up and kept as data. A combination that never becomes steady is
 shown, struck out, and never wins.
 """
 
@@ -73,11 +75,6 @@ def steadiness(*series: Sequence[float]) -> Steadiness:
     return Steadiness(True, first, left, "left steady state again" if left else "")
 
 
-def phase_steadiness(windows: Sequence[tuple[float, float]]) -> Steadiness:
-    """Of one phase of a record: (rate, mean access time) per window."""
-    return steadiness([throughput for throughput, _ in windows], [access for _, access in windows])
-
-
 def regrouped(phase: Phase) -> list[tuple[float, float]]:
     """The phase's windows joined until each has 5 s and 200 operations; a remainder at the end is left out.
 
@@ -109,7 +106,7 @@ def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
             windows = regrouped(phase)
             if len(windows) < WINDOWS:
                 continue
-            state = phase_steadiness(windows)
+            state = steadiness(*zip(*windows, strict=True))
             if not state.steady or state.left_again:
                 combination = combination_of(record, phase)
                 for name in (combination, combination_key.without(combination, POOLED_FACTOR)):

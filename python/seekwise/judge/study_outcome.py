@@ -1,4 +1,5 @@
-"""The outcome of a study's run: its records judged, and the setting that they choose. It says nothing; `report` does."""
+"""The outcome of a study's run: its records judged, and the setting that they choose. It says nothing; `report`
+does."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from seekwise.workload.study.study import Study
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """A run of a study, or one of its systems, judged by the rule of `tune`: what is in force stays unless another setting gains more than it loses."""
+    """A run of a study, or one of its systems, judged by the rule of `tune`: what is in force stays unless another
+    setting gains more than it loses."""
 
     run: Run
     plan: Plan
@@ -67,7 +69,8 @@ class StudyOutcome:
         return self.records[0].provenance if self.records else "measured"
 
     def of_system(self, facts: SystemFacts) -> StudyOutcome:
-        """One of several systems alone, against what it was set to: what another one needs says nothing of this one's error rate."""
+        """One of several systems alone, against what it was set to: what another one needs says nothing of this one's
+        error rate."""
         labels = {setting.label for setting in self.plan.settings}
         plan = replace(
             self.plan,
@@ -103,34 +106,35 @@ def check_mergeable(runs_: Sequence[Run]) -> None:
 
 
 def merged(parts: Sequence[StudyOutcome]) -> StudyOutcome:
-    """Runs of one study as one: made after rebuilding an array, changing a card or switching NCQ, each of other systems or the same again.
+    """Runs of one study as one: made after rebuilding an array, changing a card or switching NCQ, each of other systems
+    or the same again.
 
     A system that several runs have gets the later one's repetitions as further ones.
     """
-    check_mergeable([each.run for each in parts])
+    check_mergeable([part.run for part in parts])
     first = parts[0]
     records: list[Record] = []
-    plans = [each.plan for each in parts]
+    plans = [part.plan for part in parts]
     repetitions = 0
-    for each in parts:
+    for part in parts:
         # Repetitions of different runs are different: nothing was interleaved between them.
-        records += [replace(record, repetition=record.repetition + repetitions) for record in each.records]
-        repetitions += max((record.repetition for record in each.records), default=0)
+        records += [replace(record, repetition=record.repetition + repetitions) for record in part.records]
+        repetitions += max((record.repetition for record in part.records), default=0)
     plan = replace(
         plans[0],
-        repetitions=sum(each.repetitions for each in plans),
-        systems=tuple({facts.name: facts for each in plans for facts in each.systems}.values()),
-        settings=tuple({setting.label: setting for each in plans for setting in each.settings}.values()),
+        repetitions=sum(one_plan.repetitions for one_plan in plans),
+        systems=tuple({facts.name: facts for one_plan in plans for facts in one_plan.systems}.values()),
+        settings=tuple({setting.label: setting for one_plan in plans for setting in one_plan.settings}.values()),
         combinations=tuple(
-            {combination.key: combination for each in plans for combination in each.combinations}.values()
+            {combination.key: combination for one_plan in plans for combination in one_plan.combinations}.values()
         ),
-        touched=tuple(dict.fromkeys(touch for each in plans for touch in each.touched)),
+        touched=tuple(dict.fromkeys(touch for one_plan in plans for touch in one_plan.touched)),
         notes=(
-            *dict.fromkeys(note for each in plans for note in each.notes),
-            f"Merged from {len(parts)} runs ({', '.join(each.run.run_id for each in parts)}) that were not interleaved: drift counts as a difference",
+            *dict.fromkeys(note for one_plan in plans for note in one_plan.notes),
+            f"Merged from {len(parts)} runs ({', '.join(part.run.run_id for part in parts)}) that were not interleaved: drift counts as a difference",
         ),
     )
-    run = replace(first.run, run_id="+".join(each.run.run_id for each in parts), plan=plan.to_document())
+    run = replace(first.run, run_id="+".join(part.run.run_id for part in parts), plan=plan.to_document())
     return StudyOutcome(run, plan, records, first.study)
 
 
@@ -138,8 +142,8 @@ def decided(judged: Sequence[Judged], plan: Plan) -> Decided:
     """The choice of a study with one system: its combinations are the uses."""
     labels = [setting.label for setting in plan.settings if not setting.control]
     uses = [
-        replace(each, use=combination_name(each.use, plan), title=combination_name(each.use, plan))
-        for each in _deciding(judged)
+        replace(entry, use=combination_name(entry.use, plan), title=combination_name(entry.use, plan))
+        for entry in _deciding(judged)
     ]
     return made(uses, plan.reference, labels)
 
@@ -147,34 +151,39 @@ def decided(judged: Sequence[Judged], plan: Plan) -> Decided:
 def _deciding(judged: Sequence[Judged]) -> list[Judged]:
     """Combinations and metrics that decide. Rows over all thread counts stand for those of single counts.
 
-    Access times count only where no throughput is known, as a closed loop's access time is its throughput read the other way round.
+    Access times count only where no throughput is known, as a closed loop's access time is its throughput read the
+    other way round.
     """
     pooled = set(_pooled(judged).values())
     found = [
-        each for each in judged
-        if each.metric in METRICS and (each.use in pooled or combination_key.without(each.use, POOLED_FACTOR) not in pooled)
+        entry for entry in judged
+        if entry.metric in METRICS and (entry.use in pooled or combination_key.without(entry.use, POOLED_FACTOR) not in pooled)
     ]  # fmt: skip
-    rated = {each.use for each in found if each.metric == "rate"}
-    return [each for each in found if each.metric != "access_time" or each.use not in rated]
+    rated = {entry.use for entry in found if entry.metric == "rate"}
+    return [entry for entry in found if entry.metric != "access_time" or entry.use not in rated]
 
 
 def _pooled(judged: Sequence[Judged]) -> dict[str, str]:
     """{combination of one thread count: the one over all of them, which stands for it}."""
-    combinations = {each.use for each in judged}
-    whole = {each: combination_key.without(each, POOLED_FACTOR) for each in combinations}
-    return {each: over_all for each, over_all in whole.items() if over_all != each and over_all in combinations}
+    combinations = {entry.use for entry in judged}
+    whole = {combination: combination_key.without(combination, POOLED_FACTOR) for combination in combinations}
+    return {
+        combination: over_all
+        for combination, over_all in whole.items()
+        if over_all != combination and over_all in combinations
+    }
 
 
 def pooled_threads(judged: Sequence[Judged]) -> list[int]:
     """Thread counts over which the values of an answer are means; empty where each value is of one count."""
-    return sorted({int(combination_key.parse(each)[1][POOLED_FACTOR]) for each in _pooled(judged)})
+    return sorted({int(combination_key.parse(combination)[1][POOLED_FACTOR]) for combination in _pooled(judged)})
 
 
 def recommended(choice: Choice | None, plan: Plan) -> Setting | None:
     """The setting to be set; None where what is in force stays."""
     if choice is None or not choice.changes:
         return None
-    return next(each for each in plan.settings if each.label == choice.setting and not each.control)
+    return next(setting for setting in plan.settings if setting.label == choice.setting and not setting.control)
 
 
 def reference(plan: Plan) -> Setting:
@@ -183,7 +192,8 @@ def reference(plan: Plan) -> Setting:
 
 
 def otherwise(setting: Setting, plan: Plan) -> list[str]:
-    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force or not known."""
+    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force or not
+    known."""
     found = []
     for facts in plan.systems:
         for device, values in wanted(setting, plan).items():
@@ -225,7 +235,8 @@ def combination_name(combination: str, plan: Plan, *, pooled: bool = False) -> s
 
 
 def condition_text(conditions: Mapping[str, str], plan: Plan, *, pooled: bool = True) -> str:
-    """Threads, depth, system as a person says them; what is the same everywhere is left out. `pooled`: says that all threads are."""
+    """Threads, depth, system as a person says them; what is the same everywhere is left out. `pooled`: says that all
+    threads are."""
     parts = []
     for name, value in conditions.items():
         if name == "system" and len(plan.systems) == 1:

@@ -1,10 +1,14 @@
 """Which setting for each system of a study: overall, by use and by number of threads.
 
-Every choice is judged by the one rule of `seekwise.judge` (through `workloads.weigh`): the settings of one system compete by their rates,
-weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the combination where it is worst.
+Every choice is judged by the one rule of `seekwise.judge` (through `workloads.weigh`): the settings of one system
+compete by their rates,
+weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than
+another one in the combination where it is worst.
 
-A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies `chunk_kib` in its
-settings is the same family written differently: both end in the same choice. Simulated chunks are named together if each stays within the error
+A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies
+`chunk_kib` in its
+settings is the same family written differently: both end in the same choice. Simulated chunks are named together if
+each stays within the error
 of the model of the best one under every load.
 """
 
@@ -24,6 +28,7 @@ from seekwise.simulate.gain_error import gain_error
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
+from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import Answer, Study, System
 
 OVERALL = OperationMix("overall", "all operations and thread counts alike", "all", dict.fromkeys(OPERATIONS, 1.0))
@@ -107,7 +112,8 @@ class SystemChoice:
 
 
 def choices(study: Study | None, records: Sequence[Record]) -> tuple[SystemChoice, ...]:
-    """Overall, then by use and load as the study asks; none where one system is all there is and the study asks for no answer of its own."""
+    """Overall, then by use and load as the study asks; none where one system is all there is and the study asks for no
+    answer of its own."""
     if study is None or (len(study.system) == 1 and study.answer is None and CHUNK not in study.factor_names()):
         return ()
     asked = study.answer or Answer()
@@ -118,7 +124,7 @@ def choices(study: Study | None, records: Sequence[Record]) -> tuple[SystemChoic
     for name in asked.uses:
         found += [choose(system, kind, mine, find(name)) for system, kind, mine in grouped]
     if asked.by_threads:
-        found += [each for system, kind, mine in grouped for each in by_threads(system, kind, mine)]
+        found += [choice for system, kind, mine in grouped for choice in by_threads(system, kind, mine)]
     return tuple(choice for choice in found if choice is not None)
 
 
@@ -133,7 +139,7 @@ def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str,
     if chunks:
         yield from chunks
         return
-    schedulers = [str(each) for each in study.settings.get("scheduler", [])]
+    schedulers = [str(scheduler) for scheduler in study.settings.get("scheduler", [])]
     for name in order:
         mine = [record for record in valid if record.factors.get("system", name) == name]
         # Settings in the order of the study; trials run in a random one.
@@ -142,31 +148,41 @@ def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str,
             yield name, kind_of(by_name[name]), mine
 
 
+ArrayKey = tuple[object, ...]
+"""Everything of an array but its chunk."""
+
+
 def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
-    """Families of arrays that differ in their chunk alone, the chunk as what competes; none where schedulers compete too."""
-    families: dict[tuple[object, ...], dict[str, list[Record]]] = {}
-    arrays: dict[tuple[object, ...], System] = {}
-    schedulers: dict[tuple[object, ...], set[str]] = {}
+    """Families of arrays that differ in their chunk alone, the chunk as what competes; none where schedulers compete
+    too."""
+    families: dict[ArrayKey, dict[str, list[Record]]] = {}
+    arrays: dict[ArrayKey, System] = {}
+    schedulers: dict[ArrayKey, set[str]] = {}
     for record in records:
         system = _as_varied(systems[str(record.factors.get("system", next(iter(systems))))], record)
         chunk = record.factors.get(CHUNK) or (system.chunk_kib[0] if system.chunk_kib else None)
         if chunk is None:
             continue
-        key = (system.drive, system.drives, system.raid_level, system.layout, system.kernel, system.controller)
-        key += (tuple(sorted(system.options.items())), system.target)
+        key: ArrayKey = (
+            *(system.drive, system.drives, system.raid_level, system.layout, system.kernel, system.controller),
+            *(tuple(sorted(system.options.items())), system.target),
+        )
         arrays.setdefault(key, system)
         label = f"{chunk} KiB"
         family = families.setdefault(key, {})
-        # Combinations are named by their system and by whatever else is varied; both are the same for every chunk of a family.
+        # Combinations are named by their system and by whatever else is varied; both are the same for every chunk of a
+        # family.
         combination = combination_key.without(record.combination, "system", CHUNK)
         family.setdefault(label, []).append(replace(record, setting=label, combination=combination))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
     found = []
-    kinds = [kind_of(each) for each in arrays.values()]
+    kinds = [kind_of(array) for array in arrays.values()]
     for key, family in families.items():
         if len(family) < 2 or len(schedulers[key]) > 1:
             continue
-        members = [each for label in sorted(family, key=lambda word: int(word.split()[0])) for each in family[label]]
+        members = [
+            record for label in sorted(family, key=lambda word: int(word.split()[0])) for record in family[label]
+        ]
         first = arrays[key]
         kind = kind_of(first)
         if kinds.count(kind) > 1:
@@ -178,7 +194,9 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
 
 def _as_varied(system: System, record: Record) -> System:
     """The system with what the settings of a record put in place of its level, drives and layout."""
-    varied = {name: record.factors[name] for name in ("raid_level", "drives", "layout") if name in record.factors}
+    varied: dict[str, Value] = {
+        name: record.factors[name] for name in ("raid_level", "drives", "layout") if name in record.factors
+    }
     return system.model_copy(update=varied) if varied else system
 
 
@@ -198,12 +216,13 @@ def is_single_drive(system: System) -> bool:
 
 
 def system_title(name: str, systems: Sequence[System]) -> str:
-    """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for, without what all have; the name alone where that is nothing."""
-    system = next((each for each in systems if each.name == name), None)
+    """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for, without what all have; the name alone where that
+    is nothing."""
+    system = next((listed for listed in systems if listed.name == name), None)
     if system is None:
         return name
-    others = [_parts(each) for each in systems if each.name != name]
-    parts = [part for part in _parts(system) if not others or not all(part in each for each in others)]
+    others = [_parts(listed) for listed in systems if listed.name != name]
+    parts = [part for part in _parts(system) if not others or not all(part in other for other in others)]
     return f"{name}: {', '.join(parts)}" if parts else name
 
 

@@ -1,6 +1,7 @@
 """The winner table: a row per combination, by metric the winner, `=` or `not measured long enough`.
 
-Data only; terminal and page draw it. An operation with several thread counts has a row over all of them (see `observe.py`) and one for each.
+Data only; terminal and page draw it. An operation with several thread counts has a row over all of them (see
+`observe.py`) and one for each.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Winner:
 
     @property
     def margin(self) -> tuple[float, float, float] | None:
-        """Ratio of the best to the runner-up outside the winning set (or of the two, when not decided), with its 90 % interval."""
+        """Ratio of the best to the runner-up outside the winning set (or of the two, when not decided), with its 90 %
+        interval."""
         order = self.candidates.order
         rivals = [name for name in order if name not in self.candidates.best] or list(order[1:])
         found = interval_of(self.verdicts, order[0], rivals[0])
@@ -57,5 +59,5 @@ def _row(combination: str, by_metric: Mapping[str, Sequence[Verdict]]) -> Combin
     operation, conditions = combination_key.parse(combination)
     known = [(metric, by_metric[metric]) for metric in METRICS if metric in by_metric]
     return CombinationWinners(
-        operation, conditions, {metric: Winner(candidates(each), tuple(each)) for metric, each in known}
+        operation, conditions, {metric: Winner(candidates(winners), tuple(winners)) for metric, winners in known}
     )

@@ -2,18 +2,20 @@
 
     score(setting, repetition) = product over combinations of value ^ weight        a weighted geometric mean, per metric
 
-Within a repetition every setting meets the same conditions, so the scores of one repetition are compared like the values of any
+Within a repetition every setting meets the same conditions, so the scores of one repetition are compared like the
+values of any
 other combination, by the same rule (`decision`): the same intervals, thresholds and words.
 
 Pareto: a setting is on the front if no other is at least as good by rate, p99 and CPU efficiency, and better by one.
-Regret: what a setting costs, by rate, in the combination where it is furthest from that combination's best. Both are estimates, without
+Regret: what a setting costs, by rate, in the combination where it is furthest from that combination's best. Both are
+estimates, without
 an interval.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +24,14 @@ from seekwise.judge.candidates import by_combination
 from seekwise.judge.decision.observed import judge_observations, verdicts
 from seekwise.judge.front import on_front
 from seekwise.judge.observation import Observation, Verdict, interval_of
-from seekwise.judge.observe import METRICS, combination_of, observations
+from seekwise.judge.observe import METRICS, combination_of, complete, is_usable, joined, observations
 from seekwise.judge.records import is_exact
 from seekwise.judge.rule import more_is_better
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study import combination_key, uses
 
-THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
+THREAD_RULES: dict[str, Callable[[int], float]] = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
 PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
 
 
@@ -43,7 +45,8 @@ class OperationMix:
     operations: Mapping[str, float]
 
     def weight(self, operation: str, threads: int) -> float:
-        """Share of the operation times the rule for threads: `few` 1/n, `many` n, `all` 1. Only ratios of weights matter."""
+        """Share of the operation times the rule for threads: `few` 1/n, `many` n, `all` 1. Only ratios of weights
+        matter."""
         return self.operations.get(operation, 0.0) * THREAD_RULES[self.threads](threads)
 
 
@@ -90,7 +93,7 @@ def find(word: str) -> OperationMix:
     """The use or group of that name, or the use in a TOML file, by its requests."""
     is_file = word.endswith(".toml")
     candidates = [uses.load(Path(word))] if is_file else uses.named(word)
-    use = next((each for each in candidates if each.requests is not None), None)
+    use = next((candidate for candidate in candidates if candidate.requests is not None), None)
     if use is None:
         raise UsageError(
             f"{word} does not say what requests it makes, so it weighs no study",
@@ -101,7 +104,9 @@ def find(word: str) -> OperationMix:
 
 def _of(use: uses.Use, name: str) -> OperationMix:
     assert use.requests is not None
-    return OperationMix(name, use.title, use.requests.threads, dict(use.requests.operations))
+    return OperationMix(
+        name, use.title, use.requests.threads, {str(name): share for name, share in use.requests.operations.items()}
+    )
 
 
 def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> Weighed:
@@ -162,24 +167,11 @@ def _threads(record: Record) -> int:
 
 def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: str) -> list[Observation]:
     """One observation per repetition, setting and metric; only where every weighed combination has one."""
-    logs: dict[tuple[str, str, int, str], dict[str, list[float]]] = {}
-    members: dict[str, set[str]] = {}
-    for o in single:
-        if o.combination in weights and o.value > 0 and math.isfinite(o.value):
-            logs.setdefault((o.table, o.metric, o.repetition, o.setting), {}).setdefault(o.combination, []).append(
-                math.log(o.value)
-            )
-            members.setdefault(o.metric, set()).add(o.combination)
     made = []
-    for (table, metric, repetition, setting), combinations in logs.items():
-        # A metric that some kind of trial never gives (too few operations for p99) is weighed over the others.
-        if combinations.keys() != members[metric]:
-            continue
-        total = sum(weights[combination] for combination in combinations)
-        mean = sum(
-            weights[combination] / total * sum(values) / len(values) for combination, values in combinations.items()
-        )
-        made.append(Observation(table, name, repetition, setting, metric, math.exp(mean)))
+    # A metric that some kind of trial never gives (too few operations for p99) is weighed over the others.
+    for place, logs in complete([o for o in single if is_usable(o)], dict.fromkeys(weights, name)):
+        total = sum(weights[combination] for combination in logs)
+        made.append(joined(place, sum(weights[combination] / total * log for combination, log in logs.items())))
     return made
 
 
@@ -203,7 +195,7 @@ def _on_front(ratios: Mapping[str, Mapping[str, tuple[float, float, float]]]) ->
 def _regrets(single: Sequence[Observation], weights: Mapping[str, float]) -> dict[str, tuple[float, str]]:
     logs: dict[str, dict[str, list[float]]] = {}
     for o in single:
-        if o.metric == "rate" and o.combination in weights and o.value > 0 and not o.setting.endswith(CONTROL_SUFFIX):
+        if o.metric == "rate" and o.combination in weights and is_usable(o) and not o.setting.endswith(CONTROL_SUFFIX):
             logs.setdefault(o.combination, {}).setdefault(o.setting, []).append(math.log(o.value))
     worst: dict[str, tuple[float, str]] = {}
     for combination, settings in logs.items():

@@ -1,9 +1,12 @@
-"""The kernel as it is: block devices, what they stand on, mounts, settings and who sets them. It reads and never writes.
+"""The kernel as it is: block devices, what they stand on, mounts, settings and who sets them. It reads and never
+writes.
 
 Every reader takes the root of a file tree (`tree.py`), so that a captured machine reads like a live one.
 
-blockdev.py, scsi.py, nvme.py, md.py, dm.py …   one module per kernel interface     block_device.py   devices and stacks as plain data
-stack.py       the whole machine          resolve.py    from a path to the devices below it     capture.py   a machine as one file
+blockdev.py, scsi.py, nvme.py, md.py, dm.py …   one module per kernel interface     block_device.py   devices and stacks
+as plain data
+stack.py       the whole machine          resolve.py    from a path to the devices below it     capture.py   a machine
+as one file
 describe.py, show.py, document.py         devices in words, on a terminal, as JSON
 setters/       configuration files and services that set an attribute; one module per kind
 

@@ -1,4 +1,5 @@
-"""The stream of a tar archive, bounded: `tarfile` reads headers of any length at once, and a few kilobytes unpack to gigabytes."""
+"""The stream of a tar archive, bounded: `tarfile` reads headers of any length at once, and a few kilobytes unpack to
+gigabytes."""
 
 from __future__ import annotations
 

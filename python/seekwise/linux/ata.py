@@ -21,7 +21,8 @@ def identify(tree: Tree, hardware: str | None, address: str) -> list[int] | None
         return None
     number = port[1]
     _, channel, target, _ = (address.split(":") + ["0"] * 4)[:4]
-    # Behind a port multiplier the SCSI channel is the multiplier's port; otherwise the target is the device (libata-transport.c).
+    # Behind a port multiplier the SCSI channel is the multiplier's port; otherwise the target is the device
+    # (libata-transport.c).
     for name in (f"dev{number}.{target}", f"dev{number}.{channel}.{target}", f"dev{number}.{channel}"):
         if words := parse(tree.text(f"/sys/class/ata_device/{name}/id")):
             return words

@@ -1,4 +1,5 @@
-"""bcache: `/sys/block/bcacheN`, made of a backing device and, when attached, a cache set (Documentation/admin-guide/bcache.rst)."""
+"""bcache: `/sys/block/bcacheN`, made of a backing device and, when attached, a cache set
+(Documentation/admin-guide/bcache.rst)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from seekwise.linux.tree import Tree
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
-    """A bcache device, its backing device and its caches; None for a device of another kind. Facts as `BlockDevice` takes them."""
+    """A bcache device, its backing device and its caches; None for a device of another kind. Facts as `BlockDevice`
+    takes them."""
     if node.disk or not re.fullmatch(r"bcache\d+", node.name):
         return None
     below = sysfs.slaves(tree, node)

@@ -26,7 +26,8 @@ class BlockDevice:
     below: tuple[str, ...] = ()
     queue: dict[str, str] = field(default_factory=dict)
     iosched: dict[str, str] = field(default_factory=dict)
-    """Tunables of the scheduler in force, one line of text each. Tables and learned figures of several lines are no settings."""
+    """Tunables of the scheduler in force, one line of text each. Tables and learned figures of several lines are no
+    settings."""
     queue_depth: int | None = None
     transport: str | None = None
     driver: str | None = None

@@ -21,7 +21,8 @@ FIELD_NAMES = {field.name for field in fields(BlockDevice)}
 
 
 def read_device(tree: Tree, node: Node) -> BlockDevice:
-    """Everything that sysfs and udev say of one device: what every kind has, then the first reader of a kind that knows it."""
+    """Everything that sysfs and udev say of one device: what every kind has, then the first reader of a kind that knows
+    it."""
     major_minor = tree.word(node.path("dev")) or ""
     udev = read_udev(tree, node.name, major_minor)
     queue = {} if node.disk else sysfs.queue(tree, node)
@@ -62,7 +63,8 @@ def _partition(tree: Tree, node: Node) -> dict[str, object]:
 
 
 def _from_udev(facts: dict[str, object], udev: UdevEntry) -> None:
-    """Fills what sysfs does not tell. For SCSI, udev's short serial is an address; the unit's serial has its own key."""
+    """Fills what sysfs does not tell. For SCSI, udev's short serial is an address; the unit's serial has its own
+    key."""
     physical = facts["kind"] in ("disk", "nvme", "virtio", "mmc", "optical", "xen", "pmem", "dasd")
     if not physical:
         return

@@ -133,7 +133,8 @@ def _md(device: BlockDevice) -> str:
 
 
 def sync_state(device: BlockDevice) -> str:
-    """How an array stands: `degraded, recover 12.5%`, `in sync`; empty for levels without redundancy that are active."""
+    """How an array stands: `degraded, recover 12.5%`, `in sync`; empty for levels without redundancy that are
+    active."""
     details = device.details
     words = []
     if details.get("degraded"):

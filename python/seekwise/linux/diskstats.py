@@ -1,4 +1,5 @@
-"""/proc/diskstats: what each disk and partition did (Linux Documentation/admin-guide/iostats.rst). Sectors there are of 512 bytes."""
+"""/proc/diskstats: what each disk and partition did (Linux Documentation/admin-guide/iostats.rst). Sectors there are of
+512 bytes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Device mapper: `/sys/block/dm-N/dm/`. Who made a mapping is told by the prefix of its UUID.
 
-sysfs does not show a mapping's table, so `striped` or `cache` inside LVM is not known here; the devices it stands on are.
+sysfs does not show a mapping's table, so `striped` or `cache` inside LVM is not known here; the devices it stands on
+are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ SUBSYSTEMS = {
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
-    """A mapping of the device mapper: LVM, dm-crypt, multipath, a partition of one; None for a device of another kind. Facts as `BlockDevice` takes them."""
+    """A mapping of the device mapper: LVM, dm-crypt, multipath, a partition of one; None for a device of another kind.
+    Facts as `BlockDevice` takes them."""
     if node.disk or not (re.fullmatch(r"dm-\d+", node.name) or tree.is_folder(node.path("dm"))):
         return None
     name = tree.word(node.path("dm", "name"))
@@ -57,9 +59,11 @@ def kind_of(uuid: str | None) -> str:
 
 
 def request_based(tree: Tree, node: Node) -> bool:
-    """Whether the mapping takes whole requests and so has a scheduler of its own; then its paths' schedulers see nothing.
+    """Whether the mapping takes whole requests and so has a scheduler of its own; then its paths' schedulers see
+    nothing.
 
-    Such a queue shows `mq/` (or, before blk-mq, more than one scheduler); a mapping that passes bios on shows only `none`.
+    Such a queue shows `mq/` (or, before blk-mq, more than one scheduler); a mapping that passes bios on shows only
+    `none`.
     """
     offered = (tree.text(node.path("queue", "scheduler")) or "").split()
     return tree.is_folder(node.path("mq")) or len(offered) > 1

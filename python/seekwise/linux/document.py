@@ -1,6 +1,7 @@
 """The stack as one JSON document, `seekwise.devices/1`.
 
-Names of settings are the kernel's own, with their unit where the kernel's name has one (`read_ahead_kb`). A field that the kernel does not show is null.
+Names of settings are the kernel's own, with their unit where the kernel's name has one (`read_ahead_kb`). A field that
+the kernel does not show is null.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class DeviceFacts(DeviceNumbers):
     """The kernel's name; `!` stands for `/`."""
     path: str
     kind: str
-    """disk, partition, md, lvm, crypt, multipath, dmraid, dm, loop, bcache, nvme, virtio, zram, nbd, null, drbd, optical, …"""
+    """disk, partition, md, lvm, crypt, multipath, dmraid, dm, loop, bcache, nvme, virtio, zram, nbd, null, drbd,
+    optical, …"""
     size_bytes: int
     major_minor: str
     """Device number; empty for hidden NVMe paths."""
@@ -66,7 +68,8 @@ class DeviceFacts(DeviceNumbers):
     transport: str | None
     """sata, ata, sas, usb, fc, iscsi, nvme, nvme-tcp, virtio, virtio-scsi, …"""
     storage_kind: str | None
-    """Where settings mean something else: `local` drive, a hardware `controller`'s unit, a volume of another machine (`san`)."""
+    """Where settings mean something else: `local` drive, a hardware `controller`'s unit, a volume of another machine
+    (`san`)."""
     driver: str | None
     """The controller's driver: ahci, nvme, megaraid_sas, virtio_blk, …"""
     model: str | None
@@ -92,11 +95,16 @@ class DeviceFacts(DeviceNumbers):
     swap: bool
     """Whether the device is in use as swap."""
     details: dict[str, Any]
-    """Facts of one kind of device only; what does not apply is absent. md: level, chunk_bytes, layout, raid_disks, degraded, sync_action, members
-    (name, slot, state, errors) and stripe_cache_size. Firmware RAID: firmware_raid, container. Device-mapper: dm_name, dm_uuid, volume_group,
-    logical_volume, crypt_type. Multipath: request_based, native_multipath, hidden_path. SATA: ncq (state, text), ncq_supported, ncq_depth,
-    rotation_rpm. Hardware RAID: controller (driver, family, tool, warning, members_hidden, level); NVMe: the controller's name. Besides links,
-    signature (type, label, uuid, usage), logical_block_bytes, physical_block_bytes, pci_address, pci_id, and missing: devices it stands on
+    """Facts of one kind of device only; what does not apply is absent. md: level, chunk_bytes, layout, raid_disks,
+    degraded, sync_action, members
+    (name, slot, state, errors) and stripe_cache_size. Firmware RAID: firmware_raid, container. Device-mapper: dm_name,
+    dm_uuid, volume_group,
+    logical_volume, crypt_type. Multipath: request_based, native_multipath, hidden_path. SATA: ncq (state, text),
+    ncq_supported, ncq_depth,
+    rotation_rpm. Hardware RAID: controller (driver, family, tool, warning, members_hidden, level); NVMe: the
+    controller's name. Besides links,
+    signature (type, label, uuid, usage), logical_block_bytes, physical_block_bytes, pci_address, pci_id, and missing:
+    devices it stands on
     that the tree does not show."""
     warnings: list[str]
     """Warnings about this device."""

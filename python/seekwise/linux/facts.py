@@ -23,13 +23,15 @@ def kernel_version(release: str | None) -> tuple[int, ...]:
 
 
 def io_pressure_s(tree: Tree) -> float | None:
-    """Seconds since the start in which some task waited for I/O (Documentation/accounting/psi.rst, since 4.20); None without PSI."""
+    """Seconds since the start in which some task waited for I/O (Documentation/accounting/psi.rst, since 4.20); None
+    without PSI."""
     match = re.search(r"^some .*total=(\d+)", tree.text("/proc/pressure/io") or "", re.MULTILINE)
     return int(match[1]) / 1e6 if match else None
 
 
 def temperature_celsius(tree: Tree, name: str) -> float | None:
-    """The drive's own sensor through hwmon: module drivetemp for ATA (5.6), NVMe's driver (5.5). None where there is none."""
+    """The drive's own sensor through hwmon: module drivetemp for ATA (5.6), NVMe's driver (5.5). None where there is
+    none."""
     node = sysfs.block_nodes(tree).get(name)
     if node is None:
         return None

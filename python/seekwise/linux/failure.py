@@ -1,4 +1,5 @@
-"""Storage that fails while it is used: a device that goes away, shrinks or gives errors, a file system that is unmounted, read-only or full."""
+"""Storage that fails while it is used: a device that goes away, shrinks or gives errors, a file system that is
+unmounted, read-only or full."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ class Watched:
         return None
 
     def check(self, said: str | None = None) -> None:
-        """Raises StorageError (exit status 1) where the storage fails. `said`: the words with which a load ended; then the drives are read, too."""
+        """Raises StorageError (exit status 1) where the storage fails. `said`: the words with which a load ended; then
+        the drives are read, too."""
         found = self.failure() or (None if said is None else self._of_load(said))
         if found is not None:
             raise StorageError(f"the storage below {self.path} failed: {found}", "`dmesg` shows what the kernel says")
@@ -84,7 +86,8 @@ class Watched:
 
     @contextlib.contextmanager
     def ending(self) -> Iterator[None]:
-        """Inside, whatever fails because the storage does ends in one StorageError, also where clearing up fails after it."""
+        """Inside, whatever fails because the storage does ends in one StorageError, also where clearing up fails after
+        it."""
         try:
             yield
         except (StorageError, UsageError):
@@ -102,7 +105,8 @@ class Watched:
 def _can_be_read(name: str) -> bool:
     """Whether a drive gives its first block; True where that is not known.
 
-    In a child process, which is left alone when the drive does not answer: a process that waits for a request cannot be killed.
+    In a child process, which is left alone when the drive does not answer: a process that waits for a request cannot be
+    killed.
     """
     command = ["dd", f"if=/dev/{name}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
     environment = {"PATH": os.defpath, "LC_ALL": "C"}
@@ -131,7 +135,8 @@ def watched(path: Path, names: Sequence[str], *, is_device: bool) -> Watched:
 
 
 def identity(st_dev: int) -> dict[str, str]:
-    """What tells later whether the device of a file system is still there: its number, its sequence number, its file system's UUID."""
+    """What tells later whether the device of a file system is still there: its number, its sequence number, its file
+    system's UUID."""
     folder = BY_NUMBER / _number(st_dev)
     found = {"number": _number(st_dev), "sequence": _sequence(folder)}
     with contextlib.suppress(OSError):
@@ -160,7 +165,8 @@ def _size_bytes(folder: Path) -> int:
 
 
 def _sequence(folder: Path) -> str:
-    """Counts up with each device and each medium since the start (Linux 5.15, `diskseq`); of a partition, its disk's."""
+    """Counts up with each device and each medium since the start (Linux 5.15, `diskseq`); of a partition, its
+    disk's."""
     return _word(folder / "diskseq") or _word(folder / "../diskseq")
 
 

@@ -14,7 +14,8 @@ DMI = ("product_name", "sys_vendor", "board_vendor", "bios_vendor", "product_ver
 
 
 def hypervisor(tree: Tree) -> str | None:
-    """The hypervisor below this machine (`KVM`, `VMware` …, or `a hypervisor`); None on bare metal or where nothing is known."""
+    """The hypervisor below this machine (`KVM`, `VMware` …, or `a hypervisor`); None on bare metal or where nothing is
+    known."""
     flags = next(
         (line for line in (tree.text("/proc/cpuinfo") or "")[:65_536].splitlines() if line.startswith("flags")), ""
     )

@@ -6,10 +6,17 @@
     ata3.00: 488397168 sectors, multi 0: LBA48                         no NCQ
     ata3.00: NCQ disabled due to excessive errors                       given up: `queue_depth` in sysfs stays what it was
     ata3.00: FORCE: horkage modified (noncq)                            libata.force= on the boot line; since 6.x without "horkage"
+    Command line: … libata.force=3.00:noncq,5:noncq                     the same, where the lines above are lost
+    ata3.00: disabled                                                  the kernel gave the drive up; since 5.18 "disable device"
+    ahci 0000:00:1f.2: controller can't do NCQ, turning off CAP_NCQ    why its drives have depth 0
     sata_nv 0000:00:05.0: Using SWNCQ mode                             how an nForce board's driver works
+    scsi 0:0:1:0: atapi(n), ncq(y), asyn_notify(n), …                  a SATA drive behind a SAS adapter, and how many commands it gets:
+    scsi 0:0:1:0: qdepth(32), tagged(1), …
 
-Source: Linux drivers/ata/libata-core.c ata_dev_config_ncq, ata_dev_configure and ata_force_horkage (ata_force_quirks since 6.12);
-libata-eh.c ata_eh_speed_down; drivers/ata/sata_nv.c.
+Source: Linux drivers/ata/libata-core.c ata_dev_config_ncq, ata_dev_configure and ata_force_horkage (ata_force_quirks
+since 6.12);
+libata-eh.c ata_eh_speed_down, ata_dev_disable; ahci (libahci.c, ahci_save_initial_config); drivers/ata/sata_nv.c;
+drivers/scsi/mpt3sas/mpt3sas_scsih.c scsih_display_sata_capabilities, scsih_slave_configure.
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.errors import SeekwiseError, UsageError
@@ -30,15 +37,22 @@ FORCED = re.compile(r"(ata\d+(?:\.\d+)?): FORCE: (?:horkage |quirks? )?modified 
 SECONDS = re.compile(r"\[\s*(\d{1,12}(?:\.\d{1,9})?)\]")
 COST = "one command at a time: the drive cannot reorder random requests (`seekwise explain ncq`)"
 LONGEST_LINE = 4096
+BOOT_LINE = re.compile(r"(?:[Cc]ommand line: |\b)libata\.force=(\S{1,200})")
+START = re.compile(r"Linux version \d|^-- Boot ")
+LOST = re.compile(r"(ata\d+(?:\.\d+)?): (?:disabled|disable device)\s*$")
+NO_NCQ = re.compile(r"(ahci \S+): controller can't do NCQ")
+SAS_NCQ = re.compile(r"(?:scsi|sd) (\d+:\d+:\d+:\d+): .{0,80}\bncq\(([yn])\)")
+SAS_DEPTH = re.compile(r"(?:scsi|sd) (\d+:\d+:\d+:\d+): .{0,80}\bqdepth\((\d{1,5})\)")
 NVIDIA = re.compile(r"sata_nv (\S+): Using (\w+) mode")
 
 
 @dataclass(frozen=True)
 class NcqState:
     port: str
-    """`ata3.00`, or the PCI address of a board's controller."""
+    """`ata3.00`, the PCI address of a board's controller, or the SCSI address of a SATA drive behind a SAS adapter."""
     state: str
-    """`on`, `off` (offered but not used), `absent`, `refused` by a driver's list of bad drives, or a board's mode."""
+    """`on`, `off` (offered but not used), `absent`, `refused` by a driver's list of bad drives, `lost` with its drive,
+    or a board's mode."""
     used: int | None
     offered: int | None
     line: str
@@ -55,15 +69,34 @@ def states(log: str) -> list[NcqState]:
     found: dict[str, NcqState] = {}
     forced: dict[str, str] = {}
     given_up: dict[str, NcqState] = {}
+    unable = ""
     for line in log.splitlines():
         line = line[:LONGEST_LINE]
+        if START.search(line):
+            forced.clear()
+            given_up.clear()
+            unable = ""
+        if match := BOOT_LINE.search(line):
+            forced.update(_on_boot_line(match[1]))
         if match := FORCED.search(line):
             forced[match[1]] = match[2]
+        elif match := NO_NCQ.search(line):
+            unable = f"{match[1]} does not take queued commands: the driver lists the chip as broken"
+        elif match := LOST.search(line):
+            found[match[1]] = NcqState(
+                match[1], "lost", None, None, line.strip(), "the kernel gave the drive up", _seconds(line), None
+            )
+        elif match := SAS_NCQ.search(line):
+            has = match[2] == "y"
+            reason = None if has else "the adapter says that the drive does not offer it"
+            found[match[1]] = NcqState(match[1], "on" if has else "absent", None, None, line.strip(), reason)
+        elif (match := SAS_DEPTH.search(line)) and found.get(match[1], NO_STATE).state == "on":
+            found[match[1]] = replace(found[match[1]], used=int(match[2]), offered=int(match[2]))
         elif match := GIVEN_UP.search(line):
             before = found.get(match[1])
             given_up[match[1]] = found[match[1]] = _given_up(match, before, line.strip())
         elif match := DISK.search(line):
-            state = _disk(match, line.strip(), forced)
+            state = _disk(match, line.strip(), forced, unable)
             # A reset tells the drive's identity again, not that its queueing is used again (ATA_DFLAG_NCQ_OFF stays).
             found[match[1]] = (
                 given_up[match[1]] if match[1] in given_up and not _is_new_start(line, given_up[match[1]]) else state
@@ -73,28 +106,48 @@ def states(log: str) -> list[NcqState]:
     return list(found.values())
 
 
-def _given_up(match: re.Match[str], before: NcqState | None, line: str) -> NcqState:
+NO_STATE = NcqState("", "", None, None, "")
+
+
+def _seconds(line: str) -> float | None:
     time = SECONDS.search(line)
+    return float(time[1]) if time else None
+
+
+def _on_boot_line(text: str) -> dict[str, str]:
+    """`3.00:noncq,5:noncq,noncq` by port and device; "" for all of them. A value without a port is for the one before
+    it (libata.force)."""
+    found: dict[str, str] = {}
+    port = ""
+    for part in text.split(","):
+        where, sign, value = part.rpartition(":")
+        port = f"ata{where}" if sign else port
+        if value in ("noncq", "ncq"):
+            found[port] = value
+    return found
+
+
+def _given_up(match: re.Match[str], before: NcqState | None, line: str) -> NcqState:
     why = "errors" if match[2].startswith("excessive errors") else match[2].strip()
     return NcqState(
-        match[1], "off", 0, before.offered if before else None, line, f"given up after {why}", float(time[1]) if time else None, COST
+        match[1], "off", 0, before.offered if before else None, line, f"given up after {why}", _seconds(line), COST
     )  # fmt: skip
 
 
 def _is_new_start(line: str, given_up: NcqState) -> bool:
     """Whether a line is of a later boot in the same file: its clock has begun again."""
-    time = SECONDS.search(line)
-    return time is not None and given_up.since_s is not None and float(time[1]) < given_up.since_s
+    time = _seconds(line)
+    return time is not None and given_up.since_s is not None and time < given_up.since_s
 
 
-def _disk(match: re.Match[str], line: str, forced: dict[str, str]) -> NcqState:
+def _disk(match: re.Match[str], line: str, forced: dict[str, str], unable: str) -> NcqState:
     port = match[1]
     if match[2] is None:
         return NcqState(port, "absent", None, None, line, "the drive does not offer it")
     depths = DEPTHS.search(match[3])
     if depths is None:
         # `NCQ (not used)`: the boot line, or the driver's list of drives that break with it.
-        if "noncq" in (forced.get(port), forced.get(port.partition(".")[0])):
+        if "noncq" in (forced.get(port), forced.get(port.partition(".")[0]), forced.get("")):
             return NcqState(port, "off", 0, None, line, "by libata.force on the boot line", None, COST)
         return NcqState(
             port,
@@ -115,7 +168,7 @@ def _disk(match: re.Match[str], line: str, forced: dict[str, str]) -> NcqState:
         used,
         offered,
         line,
-        "the controller, or its driver, does not take queued commands (IDE mode, for example)",
+        unable or "the controller, or its driver, does not take queued commands (IDE mode, for example)",
         None,
         COST,
     )

@@ -1,4 +1,5 @@
-"""Software RAID: `/sys/block/mdN/md/` (Documentation/admin-guide/md.rst in the kernel) and, where it is missing, `/proc/mdstat`.
+"""Software RAID: `/sys/block/mdN/md/` (Documentation/admin-guide/md.rst in the kernel) and, where it is missing,
+`/proc/mdstat`.
 
 External metadata means that firmware invented the array and `mdmon` keeps its records: Intel IMSM (Rapid Storage
 Technology, VROC) and DDF. The kernel's md still moves the data, so such an array is firmware RAID by name and software
@@ -21,7 +22,8 @@ RESYNCING = frozenset({"resync", "recover", "reshape", "check", "repair"})
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
-    """An md array: level, members, state, from sysfs or, on old kernels, /proc/mdstat; None for a device of another kind. Facts as `BlockDevice` takes them."""
+    """An md array: level, members, state, from sysfs or, on old kernels, /proc/mdstat; None for a device of another
+    kind. Facts as `BlockDevice` takes them."""
     if node.disk or not re.match(r"md(_|\d)", node.name):
         return None
     in_sysfs = tree.is_folder(node.path("md"))

@@ -8,7 +8,8 @@ from seekwise.linux.udev import read_udev
 
 
 def zfs_members(tree: Tree, stack: Stack) -> frozenset[str]:
-    """Drives that ZFS uses, whole or by a partition, as udev found them: ZFS sorts and limits requests itself (zfs(4), ZFS I/O scheduler)."""
+    """Drives that ZFS uses, whole or by a partition, as udev found them: ZFS sorts and limits requests itself (zfs(4),
+    ZFS I/O scheduler)."""
     found = set()
     for device in stack.devices.values():
         if read_udev(tree, device.name, device.major_minor).properties.get("ID_FS_TYPE") == "zfs_member":

@@ -19,7 +19,8 @@ PATH = re.compile(r"nvme(\d+)c(\d+)n(\d+)")
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
-    """An NVMe namespace, or one path of a namespace under native multipath; None for a device of another kind. Facts as `BlockDevice` takes them."""
+    """An NVMe namespace, or one path of a namespace under native multipath; None for a device of another kind. Facts as
+    `BlockDevice` takes them."""
     head, path = NAMESPACE.fullmatch(node.name), PATH.fullmatch(node.name)
     if node.disk or not (head or path):
         return None

@@ -2,8 +2,10 @@
 
     evict([Path("/srv/db/base/1/2619")])     # Evicted(files=1, bytes=…, kept={})
 
-`posix_fadvise(POSIX_FADV_DONTNEED)` drops clean pages that nobody has mapped (Linux v6.12 mm/fadvise.c, generic_fadvise), so what is
-dirty is written first. What was dropped is proved, not assumed: cachestat(2) counts what is left, mincore(2) where it is missing (before 6.5).
+`posix_fadvise(POSIX_FADV_DONTNEED)` drops clean pages that nobody has mapped (Linux v6.12 mm/fadvise.c,
+generic_fadvise), so what is
+dirty is written first. What was dropped is proved, not assumed: cachestat(2) counts what is left, mincore(2) where it
+is missing (before 6.5).
 Directory entries and inodes stay cached: only `drop_caches` reaches them, and that acts on the whole machine.
 """
 
@@ -63,7 +65,8 @@ def _by_mincore(descriptor: int) -> int:
         return 0
     pages = -(-size // PAGE)
     seen = (ctypes.c_ubyte * pages)()
-    # Mapped privately and never touched: mapping by itself brings no page in. Python gives addresses of such a mapping only through
+    # Mapped privately and never touched: mapping by itself brings no page in. Python gives addresses of such a mapping
+    # only through
     # a buffer that may be written, hence ACCESS_COPY.
     with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY) as view:
         start = ctypes.c_char.from_buffer(view)
@@ -99,7 +102,8 @@ def _evict_open(descriptor: int) -> int:
     """Bytes that stay."""
     os.fdatasync(descriptor)
     left = 0
-    # Pages that wait in a CPU's own list are passed over the first time (Linux v6.12 mm/truncate.c mapping_try_invalidate).
+    # Pages that wait in a CPU's own list are passed over the first time (Linux v6.12 mm/truncate.c
+    # mapping_try_invalidate).
     for _ in range(2):
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         if not (left := cached_bytes(descriptor)):
@@ -108,7 +112,8 @@ def _evict_open(descriptor: int) -> int:
 
 
 def write_back(path: Path) -> None:
-    """What the file system of this path, or this block device, has still to write is written when this returns: syncfs(2), fsync(2)."""
+    """What the file system of this path, or this block device, has still to write is written when this returns:
+    syncfs(2), fsync(2)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if stat.S_ISBLK(os.fstat(descriptor).st_mode):
@@ -138,7 +143,8 @@ def files_below(folder: Path, most: int) -> Iterator[Path]:
 
 
 def unwritten_bytes(root: Path = Path("/")) -> int | None:
-    """Bytes of the whole machine that are dirty or under write-back (proc(5), /proc/meminfo); None where the kernel does not say."""
+    """Bytes of the whole machine that are dirty or under write-back (proc(5), /proc/meminfo); None where the kernel
+    does not say."""
     try:
         text = (root / "proc/meminfo").read_text(encoding="ascii")
     except OSError:

@@ -22,7 +22,8 @@ def pci_folder(folder: str | None) -> str | None:
 
 
 def pci_facts(tree: Tree, folder: str | None) -> dict[str, str]:
-    """`pci_address`, `pci_driver`, `pci_id`, `pci_class` of the controller above `folder`; empty where there is none."""
+    """`pci_address`, `pci_driver`, `pci_id`, `pci_class` of the controller above `folder`; empty where there is
+    none."""
     found = pci_folder(folder)
     if found is None:
         return {}

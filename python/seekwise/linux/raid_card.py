@@ -1,11 +1,13 @@
-"""What a RAID card says of itself in sysfs: driver version, firmware, host bus. Memory and mode are known to its own tool only."""
+"""What a RAID card says of itself in sysfs: driver version, firmware, host bus. Memory and mode are known to its own
+tool only."""
 
 from __future__ import annotations
 
 from seekwise.linux.pci import pci_folder
 from seekwise.linux.tree import Tree
 
-# Attributes of the SCSI host: drivers/scsi/{megaraid/megaraid_sas_base,hpsa,smartpqi/smartpqi_init,mpt3sas/mpt3sas_ctl,arcmsr/arcmsr_attr}.c
+# Attributes of the SCSI host:
+# drivers/scsi/{megaraid/megaraid_sas_base,hpsa,smartpqi/smartpqi_init,mpt3sas/mpt3sas_ctl,arcmsr/arcmsr_attr}.c
 FIRMWARE = ("fw_version", "firmware_revision", "firmware_version", "version_fw", "host_fw_version")
 
 

@@ -47,7 +47,8 @@ def _volume_model(seen: ScsiDisk) -> bool:
 
 
 def _fusion_volume(seen: ScsiDisk) -> bool:
-    # drivers/scsi/mpt3sas/mpt3sas_base.h (RAID_CHANNEL) and drivers/message/fusion/mptsas.h (MPTSAS_RAID_CHANNEL): volumes
+    # drivers/scsi/mpt3sas/mpt3sas_base.h (RAID_CHANNEL) and drivers/message/fusion/mptsas.h (MPTSAS_RAID_CHANNEL):
+    # volumes
     # sit on channel 1, drives on 0.
     return seen.channel == 1 or _volume_model(seen)
 
@@ -64,7 +65,8 @@ def _named_volume(seen: ScsiDisk) -> bool:
 VOLUME_VENDORS = frozenset(
     ["BROADCOM", "AVAGO", "LSI", "DELL", "LENOVO", "FTS", "FUJITSU", "SUPERMICRO", "INTEL", "CISCO", "HPE", "IBM"]
 )
-"""Names that controller makers and those who sell their cards write on virtual disks; drives carry their own maker's."""
+"""Names that controller makers and those who sell their cards write on virtual disks; drives carry their own
+maker's."""
 
 
 def _maker_volume(seen: ScsiDisk) -> bool:

@@ -59,7 +59,8 @@ ELEVATOR_SETTINGS = ("scheduler", "iosched/", "nr_requests", "wbt_lat_usec", "no
 
 
 OWN_READ_AHEAD = ("btrfs", "bcachefs")
-"""Over several devices they have backing-device information of their own: Linux v6.1 fs/btrfs/disk-io.c, open_ctree() (at least 4 MiB); bcachefs sets
+"""Over several devices they have backing-device information of their own: Linux v6.1 fs/btrfs/disk-io.c, open_ctree()
+(at least 4 MiB); bcachefs sets
 `s_bdi->ra_pages` of its superblock (bch2_set_ra_pages)."""
 
 
@@ -96,7 +97,8 @@ class ResolvedPath:
         return tuple(found.values())
 
     def devices_for(self, setting: str) -> tuple[BlockDevice, ...]:
-        """The devices on which `setting` (`scheduler`, `queue_depth`, `read_ahead_kb`, `stripe_cache_size` …) takes effect.
+        """The devices on which `setting` (`scheduler`, `queue_depth`, `read_ahead_kb`, `stripe_cache_size` …) takes
+        effect.
 
         - `read_ahead_kb` belongs to the device that the filesystem is mounted on, a partition's to its disk. btrfs and
           bcachefs have a figure of their own and look at none.
@@ -152,7 +154,8 @@ def is_parity_level(level: object) -> bool:
 
 
 def resolve_path(stack: Stack, path: str | Path) -> ResolvedPath:
-    """Resolves a folder, file, device path, link in `/dev/disk`, mapping or plain kernel name; refuses what has no disk."""
+    """Resolves a folder, file, device path, link in `/dev/disk`, mapping or plain kernel name; refuses what has no
+    disk."""
     asked = str(path)
     live = str(stack.root) == "/"
     if name := _device_named(stack, asked, live):
@@ -258,7 +261,8 @@ def _by_number(stack: Stack, number: str) -> tuple[str, ...]:
 
 
 def _device_named(stack: Stack, asked: str, live: bool) -> str | None:
-    """The kernel's name for `sda`, `/dev/sda`, `/dev/mapper/vg-lv`, `/dev/vg/lv`, `/dev/disk/by-id/…`, `/dev/md/home`."""
+    """The kernel's name for `sda`, `/dev/sda`, `/dev/mapper/vg-lv`, `/dev/vg/lv`, `/dev/disk/by-id/…`,
+    `/dev/md/home`."""
     if "/" not in asked:
         # On the running machine a folder of that name in the current folder is what the user sees; it wins.
         return asked if asked in stack.devices and not (live and os.path.exists(asked)) else None

@@ -46,7 +46,8 @@ PATA_DRIVERS = re.compile(r"pata_|ata_piix|ata_generic")
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
-    """A SCSI or ATA disk, or the unit of a RAID controller; None for a device of another kind. Facts as `BlockDevice` takes them."""
+    """A SCSI or ATA disk, or the unit of a RAID controller; None for a device of another kind. Facts as `BlockDevice`
+    takes them."""
     hardware = sysfs.hardware_path(tree, node)
     address = _address(tree, node, hardware)
     if node.disk or not (re.fullmatch(r"(sd[a-z]+|sr\d+)", node.name) or address):

@@ -19,7 +19,8 @@ from seekwise.linux.resolve import ResolvedPath, devices_of_mount
 
 
 def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = None) -> None:
-    """Prints the stack as trees, the settings of what is worth showing, and warnings. With `resolved`, only what is below that path."""
+    """Prints the stack as trees, the settings of what is worth showing, and warnings. With `resolved`, only what is
+    below that path."""
     if resolved:
         console.print(_resolved_tree(stack, resolved, console.width))
         below = {drive.name: drive for name in resolved.devices for drive in stack.drives(name)}
@@ -114,7 +115,8 @@ def _mount_line(mount: Mount, width: int, before: str = "") -> Text:
 
 
 def _line(name: str, about: str, room: int) -> Text:
-    """The name and what is said of it in lines of `room` columns, broken between words; a path that is longer goes on in the next line."""
+    """The name and what is said of it in lines of `room` columns, broken between words; a path that is longer goes on
+    in the next line."""
     words = about.split(" ")
     rows = [name]
     for word in words:

@@ -38,7 +38,8 @@ KINDS = (
 
 
 def read(tree: Tree, node: Node) -> dict[str, object] | None:
-    """Devices that a name alone tells: zram, nbd, rbd, eMMC, floppy, units of old RAID controllers; None for a device of another kind. Facts as `BlockDevice` takes them."""
+    """Devices that a name alone tells: zram, nbd, rbd, eMMC, floppy, units of old RAID controllers; None for a device
+    of another kind. Facts as `BlockDevice` takes them."""
     row = next((row for row in KINDS if re.fullmatch(row[0], node.name)), None)
     if node.disk or row is None:
         return None

@@ -25,7 +25,8 @@ from seekwise.linux.warn import warnings
 
 
 def read_stack(root: Path | Tree = Path("/")) -> Stack:
-    """All block devices, their mounts and how they are stacked. `root`: `/`, a captured tree, or a capture's archive."""
+    """All block devices, their mounts and how they are stacked. `root`: `/`, a captured tree, or a capture's
+    archive."""
     tree = open_tree(root)
     nodes = block_nodes(tree)
     if len(nodes) > bounds.CAPTURE_DEVICES and not tree.live:
@@ -154,7 +155,8 @@ def _with_links(devices: dict[str, BlockDevice], links: dict[str, set[str]]) -> 
 
 
 def read_btrfs(tree: Tree) -> dict[str, tuple[str, ...]]:
-    """Members of each mounted btrfs filesystem: its superblock has a device number of its own, which names none of them."""
+    """Members of each mounted btrfs filesystem: its superblock has a device number of its own, which names none of
+    them."""
     return {
         uuid: tuple(members)
         for uuid in tree.names("/sys/fs/btrfs")

@@ -1,4 +1,5 @@
-"""What kind of storage a block device is, where that changes what its settings mean: local, a controller's unit, or a volume in a SAN.
+"""What kind of storage a block device is, where that changes what its settings mean: local, a controller's unit, or a
+volume in a SAN.
 
 Network file systems (NAS) have no block device here; `resolve` refuses them by name.
 """

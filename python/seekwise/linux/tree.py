@@ -169,7 +169,8 @@ class FolderTree(Tree):
             return []
 
     def resolve(self, path: str) -> str | None:
-        """The path with all links followed, None where its target is missing. A captured folder never leads out of itself."""
+        """The path with all links followed, None where its target is missing. A captured folder never leads out of
+        itself."""
         if not self.live:
             return super().resolve(path)
         try:

@@ -1,4 +1,5 @@
-"""virtio-blk disks: `/sys/block/vdX`, `device` leads to `virtioN`. The host behind it has a scheduler and cache of its own."""
+"""virtio-blk disks: `/sys/block/vdX`, `device` leads to `virtioN`. The host behind it has a scheduler and cache of its
+own."""
 
 from __future__ import annotations
 

@@ -78,14 +78,14 @@ def going(run_id: str) -> Iterator[None]:
 
 
 def _file_name(run_id: str) -> str:
-    return "".join(each if each.isalnum() or each in "-_." else "_" for each in run_id)[:100]
+    return "".join(character if character.isalnum() or character in "-_." else "_" for character in run_id)[:100]
 
 
 def _carry_out(
     store: Store, run: Run, plan: Plan, backend: Backend, say: Say, tell: Callable[[Progress], None]
 ) -> None:
     run_id = run.run_id
-    known = any(each.run_id == run_id for each in store.runs())
+    known = any(stored.run_id == run_id for stored in store.runs())
     done = store.attempts(run_id) if known else {}
     open_trials = [trial for trial in plan.trials if not _is_done(done.get(trial.index), plan.attempts)]
     attempts = {index: count for index, (count, _) in done.items()}
@@ -94,15 +94,13 @@ def _carry_out(
             store.add_run(run)
         pace = Pace(plan, open_trials)
         tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
-        spread = session if isinstance(session, SpreadSession) else None
-        portions = [open_trials] if spread else _by_repetition(open_trials)
-        for trials in portions:
-            if spread is not None:
-                for rows in spread.run_spread(trials, attempts):
-                    store.add_rows(rows)
-                    pace.ended(*(row.trial for row in rows))
-                    tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], spread.workers))
-                continue
+        if isinstance(session, SpreadSession):
+            for rows in session.run_spread(open_trials, attempts):
+                store.add_rows(rows)
+                pace.ended(*(row.trial for row in rows))
+                tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], session.workers))
+            return
+        for trials in _by_repetition(open_trials):
             for record in session.run(trials, attempts):
                 store.add(record)
                 pace.ended_until(record.trial)
@@ -120,7 +118,8 @@ def _by_repetition(trials: list[Trial]) -> Iterator[list[Trial]]:
 
 
 class Pace:
-    """Time left: the plan's estimate, corrected by how the trials so far compare with it. A trial costs the same however many there are."""
+    """Time left: the plan's estimate, corrected by how the trials so far compare with it. A trial costs the same
+    however many there are."""
 
     def __init__(self, plan: Plan, todo: Sequence[Trial]) -> None:
         self._started = time.monotonic()

@@ -1,7 +1,10 @@
-"""Simulated trials on other processes: `--workers N` of this machine, or `--on tcp://…`, the workers of a Dask scheduler that is running.
+"""Simulated trials on other processes: `--workers N` of this machine, or `--on tcp://…`, the workers of a Dask
+scheduler that is running.
 
-A trial is (study, seed, version) and nothing else: wherever it runs, its record is the same. Trials are handed out in batches; a batch whose
-worker dies is done again: here by a new process, over there by Dask. Processes of this machine talk through pipes: no port is opened, and none of
+A trial is (study, seed, version) and nothing else: wherever it runs, its record is the same. Trials are handed out in
+batches; a batch whose
+worker dies is done again: here by a new process, over there by Dask. Processes of this machine talk through pipes: no
+port is opened, and none of
 the named semaphores of `multiprocessing` stays behind a killed run.
 """
 
@@ -117,7 +120,8 @@ class SpreadBackend:
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[WorkersSession]:
-        """Raises MissingError (exit status 4) without a scheduler or workers, RefusedError (3) where a worker has other models."""
+        """Raises MissingError (exit status 4) without a scheduler or workers, RefusedError (3) where a worker has other
+        models."""
         from seekwise.measure import worker
 
         check("simulated", self._place)
@@ -157,7 +161,8 @@ class WorkersSession:
         return self._workers.count
 
     def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[StoredRecord]]:
-        """Rows in the order in which batches end; batches grow to `BATCH_S` and shrink again towards the end, so that workers end together."""
+        """Rows in the order in which batches end; batches grow to `BATCH_S` and shrink again towards the end, so that
+        workers end together."""
         waiting = deque(trials)
         at_work: dict[futures.Future[Any], list[Trial]] = {}
         done, seconds = 0, 0.0
@@ -297,7 +302,8 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 class DaskWorkers:
-    """The workers of a Dask scheduler. Whoever controls it can run code here, too: what a worker answers is unpickled."""
+    """The workers of a Dask scheduler. Whoever controls it can run code here, too: what a worker answers is
+    unpickled."""
 
     def __init__(self, address: str, wanted: Identity) -> None:
         import distributed  # sets the levels of its log itself, so it comes first
@@ -326,7 +332,8 @@ class DaskWorkers:
         self._executor = self._client.get_executor(pure=False)
 
     def _check(self, wanted: Identity) -> None:
-        """Raises RefusedError for a worker whose models differ from ours; one that ended just now is asked again with each batch."""
+        """Raises RefusedError for a worker whose models differ from ours; one that ended just now is asked again with
+        each batch."""
         from seekwise.measure import worker
 
         answers = self._client.run(
@@ -348,7 +355,7 @@ class DaskWorkers:
         """Threads of all workers that answered last; 1 while none does."""
         with suppress(KeyError, TypeError, AttributeError, OSError, TimeoutError):
             found = self._client.scheduler_info(n_workers=-1)["workers"]
-            return max(sum(int(each.get("nthreads", 1)) for each in found.values()), 1)
+            return max(sum(int(worker.get("nthreads", 1)) for worker in found.values()), 1)
         return 1
 
     def submit(self, batch: Batch) -> futures.Future[Done]:

@@ -1,7 +1,10 @@
-"""A recorded load on storage that is not there: settings, their trials in the simulator, and records as a study has them.
+"""A recorded load on storage that is not there: settings, their trials in the simulator, and records as a study has
+them.
 
-Each setting is one storage of the simulator's own language. A trial plays the whole load once; its records are one for each group of programs and one
-for all that somebody waits for (`foreground`). Repeats differ by where the platters stand. Settings are ranked without statistics: all play the same load from
+Each setting is one storage of the simulator's own language. A trial plays the whole load once; its records are one for
+each group of programs and one
+for all that somebody waits for (`foreground`). Repeats differ by where the platters stand. Settings are ranked without
+statistics: all play the same load from
 the same starts, and those within 5 % of the best are named together.
 """
 
@@ -60,7 +63,7 @@ class CandidateStorage:
     values: dict[str, Value]
     spec: dict[str, object]
     """The trial without its phases."""
-    described: dict[str, object]
+    described: dict[str, Any]
 
 
 def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
@@ -77,7 +80,7 @@ def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
                 found[key] = []
             elif not key:
                 raise UsageError(
-                    f"`--vary {word}` names no setting", f"write {next(iter(KEYS))}=VALUE; known: {_known()}"
+                    f"`--vary {word}` names no setting", f"write {next(iter(KEYS))}=VALUE; known: {_names_text()}"
                 )
             else:
                 value = part
@@ -89,7 +92,7 @@ def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _known() -> str:
+def _names_text() -> str:
     return ", ".join([*KEYS, "nr_requests", "iosched.NAME", "…"])
 
 
@@ -103,11 +106,11 @@ def _known_key(name: str) -> str:
         )
     near = difflib.get_close_matches(name, [*KEYS, *factors.FACTORS], 1)
     raise UsageError(
-        f"`--vary` has no setting `{name}`", f"did you mean `{near[0]}`?" if near else f"known: {_known()}"
+        f"`--vary` has no setting `{name}`", f"did you mean `{near[0]}`?" if near else f"known: {_names_text()}"
     )
 
 
-def asked(vary: dict[str, list[str]], base: dict[str, str]) -> list[CandidateStorage]:
+def candidate_storages(vary: dict[str, list[str]], base: dict[str, str]) -> list[CandidateStorage]:
     """Every combination, each checked by building it. `base`: what holds where `vary` does not say."""
     table = {key: [value] for key, value in base.items() if key not in vary} | vary
     if "model" not in table:
@@ -198,8 +201,8 @@ def _spec(values: dict[str, Value]) -> dict[str, object]:
     drive, kernel = drive_names.find(str(values["drive"])), str(values.get("kernel", KERNEL_DEFAULT))
     if "scheduler" not in values:
         values = {**values, "scheduler": default_scheduler(kernel, drive)}
-    elif str(values["scheduler"]) not in schedulers.known():
-        known = list(schedulers.known())
+    elif str(values["scheduler"]) not in schedulers.registry():
+        known = list(schedulers.registry())
         asked = str(values["scheduler"])
         raise UsageError(
             f"there is no scheduler `{asked}`", suggestion.hint(asked, known, f"known: {', '.join(known)}")
@@ -221,7 +224,7 @@ def play(
 ) -> list[list[dict[str, Any]]]:
     """The simulator's result of each setting under each seed. SeekwiseError if one cannot be."""
     phase = {"operation": "mixed", "traced": load.spec(replay_open=replay_open)}
-    specs = [{**each.spec, "seed": seed, "phases": [phase]} for each in settings for seed in seeds]
+    specs = [{**setting.spec, "seed": seed, "phases": [phase]} for setting in settings for seed in seeds]
     results = json.loads(_core.simulate_cells(json.dumps(specs), threads, progress))
     for result in results:
         if "error" in result:
@@ -277,7 +280,7 @@ def run_of(
                     )
                 )  # fmt: skip
     system = SystemFacts(SYSTEM, f"{trace} (simulated)", stack=tuple(stack_lines(settings)), scheduler=None)
-    compared = tuple(Setting(each.label, each.values) for each in settings)
+    compared = tuple(Setting(asked.label, asked.values) for asked in settings)
     plan = Plan.of_records(
         name, run.backend, run.seed, system, tuple(combinations), compared, tuple(trials), tuple(notes)
     )
@@ -305,7 +308,7 @@ def stack_lines(settings: Sequence[CandidateStorage]) -> list[str]:
     """Each storage once, in words."""
     from seekwise.simulate.simulated import _stack
 
-    return list(dict.fromkeys(line for each in settings for line in _stack(each.described)))
+    return list(dict.fromkeys(line for setting in settings for line in _stack(setting.described)))
 
 
 def seeds_of(seed: int, count: int) -> list[int]:
@@ -314,7 +317,7 @@ def seeds_of(seed: int, count: int) -> list[int]:
 
 
 def _combination(key: str, operation: str, load: TracedLoad) -> Combination:
-    own = [each for each in load.programs if key in (FOREGROUND, load.groups[each.group].name)]
+    own = [program for program in load.programs if key in (FOREGROUND, load.groups[program.group].name)]
     name = re.sub(r"\s+", "_", key)
     return Combination(
         f"program={name}", SYSTEM, Load(name, phases=(PlannedPhase(operation),), threads=max(len(own), 1))
@@ -340,11 +343,13 @@ def phase_of(result: dict[str, Any], groups: Sequence[Group], key: str) -> Phase
     jobs = [result["jobs"][number] for number in own]
     bins = merged({int(upper): count for upper, count in job["latency_bins"].items()} for job in jobs)
     ios = sum(job["ios"] for job in jobs)
-    ended = max((each["ended_ns"] for each in result["threads"] if each["job"] in own), default=result["elapsed_ns"])
+    ended = max(
+        (thread["ended_ns"] for thread in result["threads"] if thread["job"] in own), default=result["elapsed_ns"]
+    )
     began = min((groups[number].first_ns for number in own if groups[number].requests), default=0)
     cpu = result["cpu"]
     return Phase(
-        operation=_operation(groups, key),  # type: ignore[arg-type]
+        operation=_operation(groups, key),
         elapsed_s=max(ended - began, 1) / 1e9,
         bytes=sum(job["bytes"] for job in jobs),
         ios=ios,
@@ -376,7 +381,7 @@ def recorded_on(notes: Notes) -> dict[str, str]:
 
 def beyond(load: TracedLoad, settings: Sequence[CandidateStorage]) -> list[str]:
     """Storage that is smaller than what the load used."""
-    small = [each.label for each in settings if int(str(each.described["capacity_bytes"])) < load.end_sector * 512]
+    small = [setting.label for setting in settings if int(setting.described["capacity_bytes"]) < load.end_sector * 512]
     if not small:
         return []
     what = small[0] if len(small) == 1 else f"{len(small)} of the settings"

@@ -1,4 +1,5 @@
-"""What a worker does with a batch of trials; the only module that runs over there. A batch brings everything that it needs, so nothing is lost with a worker.
+"""What a worker does with a batch of trials; the only module that runs over there. A batch brings everything that it
+needs, so nothing is lost with a worker.
 
 A worker whose models differ from ours would give other numbers under our name: it says so instead of simulating.
 """
@@ -70,7 +71,8 @@ def _digest(kind: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class Batch:
-    """Trials, with what of the run they need: combinations and settings are only those of these trials, which count in them."""
+    """Trials, with what of the run they need: combinations and settings are only those of these trials, which count in
+    them."""
 
     study: Study
     systems: dict[str, System]
@@ -106,7 +108,8 @@ def simulate(batch: Batch) -> Done:
 
 
 def main() -> None:
-    """A worker of this machine: batches by standard input, answers by standard output, until the run closes it or dies."""
+    """A worker of this machine: batches by standard input, answers by standard output, until the run closes it or
+    dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run takes Ctrl-C and ends its workers
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     answers = os.fdopen(os.dup(1), "wb")

@@ -16,7 +16,7 @@ from seekwise.judge import workloads
 from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.for_use import ForSystem, Weighing, choices_for, competition, for_workload, per_drive
-from seekwise.judge.outcome import LiveOutcome, for_purpose
+from seekwise.judge.outcome import LiveOutcome, for_purpose, no_verdict
 from seekwise.judge.study_outcome import StudyOutcome, combination_name, wanted
 from seekwise.judge.system_choices import OVERALL, SystemChoice
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting
@@ -117,11 +117,13 @@ def not_here(run_id: str, provenance: str) -> UsageError:
 @dataclass(frozen=True)
 class _TuneAdvice:
     outcome: LiveOutcome
+    choice: Choice
     purpose: str | None
 
     def to_apply(self) -> tuple[Changes, str]:
-        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this machine."""
-        plan, run_id, choice = self.outcome.plan, self.outcome.run.run_id, self.outcome.choice
+        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this
+        machine."""
+        plan, run_id = self.outcome.plan, self.outcome.run.run_id
         if plan.provenance != "measured":
             raise not_here(run_id, plan.provenance)
         if divided := self.outcome.divided:
@@ -133,7 +135,7 @@ class _TuneAdvice:
                 f"run {run_id} has no one setting for everything: {', '.join(wants)}",
                 " or ".join(f"`--for {purpose}`" for purpose in divided),
             )
-        changes = plan.of(choice.setting).changes if choice.changes else {}
+        changes = plan.of(self.choice.setting).changes if self.choice.changes else {}
         return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
 
     def document(self) -> TuneAdvice:
@@ -189,19 +191,19 @@ class _StudyAdvice:
                 "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
             )
         many = len(self.drives) > 1
-        said = [(each.system, use_answer.of_system(each, self.content).headline) for each in self.drives]
+        said = [(drive.system, use_answer.of_system(drive, self.content).headline) for drive in self.drives]
         headlines = [f"{system}: {headline}" if many else headline for system, headline in said]
         found: Changes = {}
-        for each in self.drives:
-            found |= wanted(each.setting, each.outcome.plan) if each.setting is not None else {}
-        return found, f"run {run_id}: {'; '.join(each.rstrip('.') for each in headlines)}"
+        for drive in self.drives:
+            found |= wanted(drive.setting, drive.outcome.plan) if drive.setting is not None else {}
+        return found, f"run {run_id}: {'; '.join(text.rstrip('.') for text in headlines)}"
 
     def document(self) -> RunAdvice | SystemsAdvice:
         if self.drives:
             first = self.drives[0]
             weighed = first.weighing.weighed if first.weighing else None
             made = _document(self.outcome, use_answer.of_system(first, self.content), weighed)
-            return replace(made, systems=[_system(each, self.content) for each in self.drives])
+            return replace(made, systems=[_system(drive, self.content) for drive in self.drives])
         if self.has_systems:
             return SystemsAdvice(self.outcome.run.run_id, self.outcome.provenance, self._choices())
         if self.weighing is None:
@@ -235,22 +237,22 @@ class _StudyAdvice:
 
     def _show_drives(self, console: Console) -> None:
         many = len(self.outcome.plan.systems) > 1
-        for each in self.drives:
+        for drive in self.drives:
             if many:
-                say(f"{each.system} ({', '.join(each.devices)})", console)
+                say(f"{drive.system} ({', '.join(drive.devices)})", console)
             if self.workload is None and not many:
                 terminal.print_answer(self.content, console)
             else:
-                advice = use_answer.of_system(each, self.content)
+                advice = use_answer.of_system(drive, self.content)
                 terminal.print_advice(replace(self.content, advice=advice), console)
-            if each.weighing is not None:
+            if drive.weighing is not None:
                 console.print()
                 _print_throughputs(
                     console,
-                    [r for r in self.content.records if not many or r.factors.get("system") == each.system],
-                    each.weighing.weighed,
+                    [r for r in self.content.records if not many or r.factors.get("system") == drive.system],
+                    drive.weighing.weighed,
                 )
-                _print_weighed(console, each.weighing.weighed, each.outcome.plan)
+                _print_weighed(console, drive.weighing.weighed, drive.outcome.plan)
         if self.workload is not None:
             say(f"\n{self.workload.name}: {self.workload.meaning}", console)
         if command := self.sets(self.outcome.run.run_id):
@@ -258,7 +260,7 @@ class _StudyAdvice:
 
     def sets(self, run: str) -> str | None:
         """The command that sets it; None with nothing to change, where `apply` would only say so."""
-        if not any(each.setting is not None for each in self.drives):
+        if not any(drive.setting is not None for drive in self.drives):
             return None
         words = f" --for {self.purpose}" if self.purpose else ""
         return f"sudo seekwise apply {run}{words}{f' --system {self.system}' if self.system else ''}"
@@ -285,7 +287,8 @@ class _StudyAdvice:
 
 
 Advised = _TuneAdvice | _StudyAdvice
-"""What to set, for everything or for one use: as values to apply, as a document, and shown with the command that sets it."""
+"""What to set, for everything or for one use: as values to apply, as a document, and shown with the command that sets
+it."""
 
 
 def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
@@ -295,12 +298,13 @@ def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advi
             f"run {found.run.run_id} of `tune` has one target, so it takes no `--system`", "leave out --system"
         )
     asked = for_purpose(found, purpose) if purpose is not None else found
-    if asked.choice is None:
-        raise UsageError(f"run {found.run.run_id} measured nothing", hint="`sudo seekwise tune PATH` measures")
-    return _TuneAdvice(asked, purpose)
+    if (choice := asked.choice) is None:
+        reason = no_verdict(found) or "no period was measured"
+        raise UsageError(f"run {found.run.run_id} advises nothing: {reason}", hint="`sudo seekwise tune PATH` measures")
+    return _TuneAdvice(asked, choice, purpose)
 
 
-def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> Advised:
+def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> _StudyAdvice:
     """Of a run of a study: for each drive of this machine, for each of several systems, or for what competes on one."""
     return _StudyAdvice(found, content, purpose, system, workloads.find(purpose) if purpose else None)
 
@@ -313,11 +317,11 @@ def _print_throughputs(console: Console, records: Sequence[Record], weighed: Wei
         throughputs.setdefault(str(row["setting"]), {}).setdefault(str(row["operation"]), []).append(
             float(row["rate_mb_s"])
         )
-    shown = [name for name in wanted if any(name in each for each in throughputs.values())]
+    shown = [name for name in wanted if any(name in throughput for throughput in throughputs.values())]
     heads = ["Setting", *(f"{operations.name(name)} [MB/s]" for name in shown)]
     body = [
-        [each.setting, *(_mean_text(throughputs.get(each.setting, {}).get(name)) for name in shown)]
-        for each in weighed.standings
+        [standing.setting, *(_mean_text(throughputs.get(standing.setting, {}).get(name)) for name in shown)]
+        for standing in weighed.standings
     ]
     print_columns(heads, body, console, numbers_from=1)
     console.print()
@@ -331,16 +335,17 @@ def _print_weighed(console: Console, weighed: Weighed, plan: Plan) -> None:
     console.print(_table(weighed), width=min(console.width, WIDTH))
     console.print()
     said = []
-    for standing in weighed.standings:
-        if standing.regret > REGRET_SHOWN:
-            where = combination_name(standing.regret_combination, plan, pooled=True)
-            said.append(f"{standing.setting} is at its worst in {where}: {100 * standing.regret:.0f} % below the best")
+    best = weighed.standings[0]
+    # Of the others the table has how far behind they are.
+    if best.regret > REGRET_SHOWN:
+        where = combination_name(best.regret_combination, plan, pooled=True)
+        said.append(f"{best.setting} is at its worst in {where}: {100 * best.regret:.0f} % below the best")
     said.append(
         f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.repetitions} repetitions, the others as estimates. "
         "Front: no other setting is as good in all three."
     )
-    for each in said:
-        say("\n".join(wrapped(each, WIDTH, then="  ")), console)
+    for sentence in said:
+        say("\n".join(wrapped(sentence, WIDTH, then="  ")), console)
 
 
 def _system(answer: ForSystem, content: ReportContent) -> SystemAdvice:
@@ -354,7 +359,7 @@ def _table(weighed: Weighed) -> Table:
     """At most 80 columns wide, whatever the settings are called: a long name is folded, a number never."""
     others = [standing for standing in weighed.standings if standing.setting != weighed.reference]
     # What was not measured has no column: the reference alone would stand in it with its 1.
-    metrics = [name for name in ("p99", "cpu_efficiency") if any(name in each.ratios for each in others)]
+    metrics = [name for name in ("p99", "cpu_efficiency") if any(name in other.ratios for other in others)]
     table = plain_table()
     table.add_column("Setting", overflow="fold", max_width=28)
     for title in ("Rate", *(METRIC_TITLES[name] for name in metrics), "Front", "At worst"):
@@ -379,7 +384,7 @@ def _interval(value: tuple[float, float, float] | None) -> str:
 
 
 def _document(found: StudyOutcome, advice: Advice, weighed: Weighed | None) -> RunAdvice:
-    workload = weighed and Weighted(
+    workload = None if weighed is None else Weighted(
         weighed.workload.name, weighed.workload.operations, weighed.workload.threads, weighed.reference, weighed.repetitions,
         weighed.not_covered, weighed.best, weighed.standings,
     )  # fmt: skip

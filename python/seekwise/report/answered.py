@@ -1,6 +1,8 @@
-"""The answer in words, made from what is to be expected alone: headline, purposes and rows. Every output shows what is made here.
+"""The answer in words, made from what is to be expected alone: headline, purposes and rows. Every output shows what is
+made here.
 
-Only what was measured is named, with the values of both sides: of the setting in force and of the one that is held against it.
+Only what was measured is named, with the values of both sides: of the setting in force and of the one that is held
+against it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from seekwise.workload.study.uses import LIMITS
 EFFECTS_MOST = 2
 """Gains, and prices, that a sentence names."""
 STRIKING_LOG = math.log(1.2)
-"""A gain that is named although its setting is not advised; a difference of a setting that no answer names and that has a row all the same."""
+"""A gain that is named although its setting is not advised; a difference of a setting that no answer names and that has
+a row all the same."""
 NO_REGRET = 0.0005
 """What rounds to nothing."""
 TAILS = ("tail", "p99", "p999")
@@ -65,6 +68,11 @@ class Question:
         """Label of the chosen setting, or of the one in force where nothing could be chosen."""
         return self.choice.setting if self.choice is not None else self.in_force
 
+    def chosen(self, judged: Judged) -> str | None:
+        """What is advised to those whom this figure is about."""
+        choice = self.purposes.get(judged.purpose, self.choice)
+        return choice.setting if choice is not None else None
+
     @property
     def purposes(self) -> dict[Purpose, Choice]:
         """Purposes that were measured, where nothing was asked for by name."""
@@ -95,11 +103,11 @@ def headline(asked: Question) -> str:
     if choice.is_vetoed:
         return f"This storage is not steady enough to advise anything: {asked.unsteady}. Keep {asked.in_force}, and measure again when nothing else uses it."
     purposes = asked.purposes
-    wanted = {each.setting for each in purposes.values()}
+    wanted = {purpose.setting for purpose in purposes.values()}
     if len(purposes) > 1 and len(wanted) > 1:
         # What changes first.
         ordered = sorted(purposes.items(), key=lambda pair: not pair[1].changes)
-        said = [_for(asked, each, f"For {PURPOSES[name]}", name) for name, each in ordered]
+        said = [_for(asked, choice, f"For {PURPOSES[name]}", name) for name, choice in ordered]
     elif asked.purpose is not None:
         said = [_for(asked, choice, f"For {PURPOSES[asked.purpose]}", asked.purpose)]
     else:
@@ -116,7 +124,8 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
     if choice.changes:
         verb = "set " if start else "Set "
         gains = _effects(asked, choice.setting, better=True, purpose=purpose)
-        costs = _effects(asked, choice.setting, better=False, purpose=None)
+        gains = gains or _effects(asked, choice.setting, better=True, purpose=purpose, probable=True)
+        costs = _effects(asked, choice.setting, better=False, purpose=None, probable=True)
         told = [*gains, *costs]
         if not gains:
             told = [
@@ -127,6 +136,9 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
             told.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
         return f"{start}{verb}{choice.setting}. {_sentence(told)}"
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
+    if choice.alternative is None and _are_alike(asked):
+        # What follows says it of all settings at once.
+        return f"{keep}."
     found = _alternative(asked, choice, purpose)
     if start and found.startswith(":"):
         # One colon in a sentence is enough.
@@ -158,47 +170,75 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
                 + (f"; --budget {asked.longer} tells more." if asked.longer else ".")
             )
         )
-    gains = _effects(asked, striking, better=True, purpose=purpose)[:1]
+    gains = _effects(asked, striking, better=True, purpose=purpose)
     costs = _effects(asked, striking, better=False, purpose=None)
     price = f", but {', '.join(costs)}" if costs else ", but not on average over all uses"
-    return f": with {striking} {gains[0]}{price}."
+    return f": with {striking} {', '.join(gains)}{price}."
 
 
 def _most_striking(asked: Question, purpose: Purpose | None) -> str | None:
     """The setting with the largest named gain that is not advised."""
     best: tuple[float, str] | None = None
-    for each in asked.deciding:
-        if purpose not in (None, each.purpose):
+    for entry in asked.deciding:
+        if purpose not in (None, entry.purpose):
             continue
-        for standing in each.standings:
+        for standing in entry.standings:
             size = abs(math.log(standing.ratio)) if standing.verdict == "better" and standing.ratio else 0.0
             if size >= STRIKING_LOG and (best is None or size > best[0]):
                 best = (size, standing.setting)
     return best[1] if best else None
 
 
-def _effects(asked: Question, setting: str, *, better: bool, purpose: Purpose | None) -> list[str]:
-    """What a setting makes better (or worse) than what is in force, the most striking first; one for each thing that is counted."""
+def _effects(
+    asked: Question, setting: str, *, better: bool, purpose: Purpose | None, probable: bool = False
+) -> list[str]:
+    """What a setting makes better (or worse) than what is in force, the most striking first; one for each thing that is
+    counted. `probable`: also
+    what is not sure, with its probability."""
+    return list(
+        dict.fromkeys(_named_effects(asked, setting, better=better, purpose=purpose, probable=probable).values())
+    )
+
+
+def _named_effects(
+    asked: Question, setting: str, *, better: bool, purpose: Purpose | None, probable: bool = False
+) -> dict[tuple[str, str], str]:
+    """{what is counted: effect}, at most `EFFECTS_MOST`."""
     found: list[tuple[float, str, Judged, CandidateVerdict]] = []
-    for each in asked.judged:
-        standing = each.of(setting)
-        if standing is None or standing.ratio is None or standing.verdict != ("better" if better else "worse"):
+    for judged in asked.judged:
+        standing = judged.of(setting)
+        if standing is None or standing.ratio is None or not _goes(judged, standing, better=better, probable=probable):
             continue
-        if better and purpose not in (None, each.purpose):
+        if better and purpose not in (None, judged.purpose):
             continue
-        found.append((abs(rule.capped(math.log(standing.ratio))), subject(each), each, standing))
-    # Times and rates before slow tails, which mostly say the same again.
-    found.sort(key=lambda row: (row[2].kind in TAILS, -row[0]))
+        found.append((abs(rule.capped(math.log(standing.ratio))), subject(judged), judged, standing))
+    # What is sure before what is probable, times and rates before slow tails, which mostly say the same again.
+    found.sort(key=lambda row: (row[3].verdict == "unknown", row[2].kind in TAILS, -row[0]))
     if better:
         found = [row for row in found if row[2].kind not in TAILS] or found
     told: dict[tuple[str, str], str] = {}
-    for _, _, each, standing in found:
-        # Of one kind of work in several uses the smallest gain, and the largest loss: what is said holds for each of them.
-        # Loads of a study are all of their own.
-        key = (each.work or each.job or each.use, each.job)
-        if better or key not in told:
-            told[key] = effect(each, standing)
-    return list(dict.fromkeys(told.values()))[:EFFECTS_MOST]
+    for _, _, judged, standing in found:
+        # Of one kind of work in several uses the smallest gain, and the largest loss: what is said holds for each of
+        # them.
+        key = _counted(judged)
+        if (better and standing.verdict != "unknown") or key not in told:
+            told[key] = effect(judged, standing)
+            if standing.verdict == "unknown":
+                told[key] += f" ({100 * max(standing.p_better or 0.0, standing.p_worse or 0.0):.0f} % sure)"
+    return dict(list(told.items())[:EFFECTS_MOST])
+
+
+def _goes(judged: Judged, standing: CandidateVerdict, *, better: bool, probable: bool) -> bool:
+    """Whether it is better (or worse), or with `probable` likely so."""
+    if standing.verdict == "unknown":
+        towards = (standing.p_better or 0.0) > (standing.p_worse or 0.0)
+        return probable and judged.is_probable(standing) and towards == better
+    return standing.verdict == ("better" if better else "worse")
+
+
+def _counted(judged: Judged) -> tuple[str, str]:
+    """What an effect is named by; loads of a study are all of their own."""
+    return (judged.work or judged.job or judged.use, judged.job)
 
 
 def _sentence(told: Sequence[str]) -> str:
@@ -206,33 +246,44 @@ def _sentence(told: Sequence[str]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
+def _are_alike(asked: Question) -> bool:
+    """Whether every setting is shown to be level in every figure."""
+    words = {s.verdict for each in asked.deciding for s in each.standings if s.setting != each.base}
+    return words == {"same"}
+
+
 def _rest(asked: Question) -> str:
-    """What does not depend on the setting, with its bound; empty where something is little known, or everything differs."""
-    mine = asked.deciding
-    words = [s.verdict for each in mine for s in each.standings if s.setting != each.base]
-    if not words or "unknown" in words or "same" not in words:
+    """What does not depend on the setting, with its bound; empty where something is little known, or differs and was
+    not named."""
+    others = [(each, s) for each in asked.deciding for s in each.standings if s.setting != each.base]
+    words = {s.verdict for _, s in others}
+    if "unknown" in words or "same" not in words:
         return ""
-    # "Nothing else" follows where something was named.
-    if set(words) != {"same"} and not opponents(asked):
-        return ""
-    others = [s for each in mine for s in each.standings if s.setting != each.base]
-    if any(s.is_within_model for s in others):
-        start = (
-            f"No {asked.what} makes a difference"
-            if set(words) == {"same"}
-            else f"Nothing else here depends on the {asked.what}"
-        )
+    alike = words == {"same"}
+    if not alike:
+        # "Nothing else" follows where all that differs was named.
+        named = {
+            key
+            for setting in opponents(asked)
+            for better in (True, False)
+            for key in _named_effects(asked, setting, better=better, purpose=None, probable=True)
+        }
+        if any(s.verdict != "same" and _counted(each) not in named for each, s in others):
+            return ""
+    if any(s.is_within_model for _, s in others):
+        start = f"No {asked.what} makes a difference" if alike else f"Nothing else here depends on the {asked.what}"
         return f"{start} beyond what the model can tell."
-    most = max(s.bound for s in others if s.bound is not None)
-    if set(words) == {"same"}:
+    most = max(s.bound for _, s in others if s.bound is not None)
+    if alike:
         return f"No {asked.what} makes a difference worth naming here (at most {percent(most)})."
-    named = any(each.changes for each in [asked.choice, *asked.purposes.values()] if each is not None)
-    return f"Nothing else here depends on the {asked.what} (at most {percent(most)})." if named else ""
+    changes = any(each.changes for each in [asked.choice, *asked.purposes.values()] if each is not None)
+    return f"Nothing else here depends on the {asked.what} (at most {percent(most)})." if changes else ""
 
 
 def opponents(asked: Question) -> tuple[str, ...]:
-    """The settings that all rows hold against the one in force: those that the headline names; empty: the most telling of each figure."""
-    changed = tuple(dict.fromkeys(each.setting for each in asked.purposes.values() if each.changes))
+    """The settings that all rows hold against the one in force: those that the headline names; empty: the most telling
+    of each figure."""
+    changed = tuple(dict.fromkeys(purpose.setting for purpose in asked.purposes.values() if purpose.changes))
     if changed:
         return changed
     if asked.setting != asked.in_force:
@@ -243,29 +294,43 @@ def opponents(asked: Question) -> tuple[str, ...]:
     return (striking,) if striking is not None else ()
 
 
-def rows(asked: Question) -> list[UseRow]:
-    """A row for each figure that was measured, and one more where another setting differs by much; what differs most first."""
+def rows(asked: Question, *, every: bool = False) -> list[UseRow]:
+    """A row for each figure that was measured, and one more where another setting differs by much; what differs most
+    first.
+
+    `every`: a row for every setting that was compared, those of a figure together.
+    """
     against = opponents(asked)
-    made: list[tuple[tuple[int, float], UseRow]] = []
-    for each in asked.judged:
-        known = [s for s in each.standings if s.setting != each.base and s.value is not None and s.ratio is not None]
-        if not known or each.of(asked.in_force) is None:
+    made: list[tuple[tuple[tuple[int, float], ...], UseRow]] = []
+    for judged in asked.judged:
+        known = [
+            s for s in judged.standings if s.setting != judged.base and s.value is not None and s.ratio is not None
+        ]
+        if not known or judged.of(asked.in_force) is None:
             continue
-        shown = [s for s in known if s.setting in against]
-        striking = max(known, key=_size)
-        if asked.purpose not in (None, each.purpose):
-            # Of what the purpose does not ask about, only what it costs.
-            shown = [s for s in shown if s.verdict == "worse"]
-        elif not shown or (
-            striking.setting not in against
-            and striking.verdict in ("better", "worse")
-            and _size(striking) >= max(map(_size, shown)) + STRIKING_LOG
-        ):
-            shown.append(striking)
-        for standing in shown:
-            made.append((order(standing), _row(each, standing, asked)))
+        shown = known if every else _telling(judged, known, against, asked.purpose)
+        first = (min(order(standing) for standing in shown),) if every else ()
+        made += [((*first, order(standing)), _row(judged, standing, asked)) for standing in shown]
     made.sort(key=lambda pair: pair[0])
     return [row for _, row in made]
+
+
+def _telling(
+    judged: Judged, known: Sequence[CandidateVerdict], against: Sequence[str], purpose: Purpose | None
+) -> list[CandidateVerdict]:
+    """Of the settings of a figure those that the answer names, and another that differs by much."""
+    shown = [s for s in known if s.setting in against]
+    striking = max(known, key=_size)
+    if purpose not in (None, judged.purpose):
+        # Of what the purpose does not ask about, only what it costs.
+        return [s for s in shown if s.verdict == "worse"]
+    if not shown or (
+        striking.setting not in against
+        and striking.verdict in ("better", "worse")
+        and _size(striking) >= max(map(_size, shown)) + STRIKING_LOG
+    ):
+        shown.append(striking)
+    return shown
 
 
 def _size(standing: CandidateVerdict) -> float:
@@ -278,7 +343,8 @@ def order(standing: CandidateVerdict) -> tuple[int, float]:
 
 
 def _row(judged: Judged, standing: CandidateVerdict, asked: Question) -> UseRow:
-    """Of a run that was measured, the setting in force with its value and the other one with what is to be expected of it: both agree with the
+    """Of a run that was measured, the setting in force with its value and the other one with what is to be expected of
+    it: both agree with the
     difference beside them."""
     mine = judged.of(asked.in_force)
     value, other = mine.value if mine else None, standing.value
@@ -289,7 +355,8 @@ def _row(judged: Judged, standing: CandidateVerdict, asked: Question) -> UseRow:
 
 
 def statement(judged: Judged, standing: CandidateVerdict) -> str:
-    """What a setting is against the one in force: `26 % shorter (20 to 31)`, `no difference (below 5 %)`, `not measured long enough: −20 to +30 %`."""
+    """What a setting is against the one in force: `26 % shorter (20 to 31)`, `no difference (below 5 %)`,
+    `not measured long enough: −20 to +30 %`."""
     text = _statement(judged, standing)
     base = judged.of(judged.base)
     usual = base.stalls / max(base.periods, 1) if base is not None else 0.0
@@ -330,5 +397,5 @@ def groups_measured(asked: str | None, judged: Sequence[Judged]) -> tuple[str, .
     if asked is None:
         return ()
     words = [word.strip().rpartition("/")[2].removesuffix(".toml") for word in asked.split(",")]
-    have = {each.use for each in judged} | {each.group for each in judged if each.group != LIMITS}
+    have = {entry.use for entry in judged} | {entry.group for entry in judged if entry.group != LIMITS}
     return tuple(word for word in words if word in have)

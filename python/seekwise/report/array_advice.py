@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seekwise.judge.array_choice import ArrayChoice, apart, choose, speeds
+from seekwise.judge.array_choice import ArrayChoice, choose, rate_ratio, speeds
 from seekwise.judge.arrays import ArrayRow, by_load, load_conditions, long_text, with_states
 from seekwise.number_text import by, listed, three
 from seekwise.report.answered import WITHIN_MODEL
@@ -48,7 +48,8 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
 
 
 def _by_load_text(found: ArrayChoice, safe: Sequence[ArrayRow]) -> str:
-    """Which load the choice rests on, and which one another array serves better; empty where one load is all there is."""
+    """Which load the choice rests on, and which one another array serves better; empty where one load is all there
+    is."""
     chosen = found.array
     loads = list(chosen.combination_throughputs)
     others = [row for row in safe if row is not chosen and row not in found.as_fast]
@@ -56,9 +57,11 @@ def _by_load_text(found: ArrayChoice, safe: Sequence[ArrayRow]) -> str:
         return ""
     speed = speeds(found.arrays)
     second = max(others, key=lambda row: speed[row.name])
-    gain, load = max((apart(chosen, second, load, found.error), load) for load in loads)
+    gain, load = max((rate_ratio(chosen, second, load, found.error), load) for load in loads)
     parts = {second.name: [f"{_load_text(load)} {by(gain, 'faster', of_rate=False)}"] if gain > 1 else []}
-    loss, load, name = min((apart(chosen, row, load, found.error), load, row.name) for row in others for load in loads)
+    loss, load, name = min(
+        (rate_ratio(chosen, row, load, found.error), load, row.name) for row in others for load in loads
+    )
     if loss < 1:
         parts.setdefault(name, []).append(f"{_load_text(load)} {by(1 / loss, 'slower', of_rate=True)}")
     texts = [f"against {name.partition(',')[0]} {', '.join(said)}" for name, said in parts.items() if said]
@@ -70,7 +73,8 @@ def _short(row: ArrayRow) -> str:
 
 
 def _as_fast(found: ArrayChoice) -> Iterator[str]:
-    """What is as fast over everything, and where it is not: the load that gains most by it, and the one that loses most."""
+    """What is as fast over everything, and where it is not: the load that gains most by it, and the one that loses
+    most."""
     extremes = {row.name: _extremes(row, found.array, found.error) for row in found.as_fast}
     if names := [name for name, text in extremes.items() if not text]:
         yield f" {listed(names)} {'is' if len(names) == 1 else 'are'} as fast {WITHIN_MODEL}."
@@ -80,7 +84,7 @@ def _as_fast(found: ArrayChoice) -> Iterator[str]:
 
 
 def _extremes(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
-    ratios = {load: apart(row, chosen, load, error) for load in row.combination_throughputs}
+    ratios = {load: rate_ratio(row, chosen, load, error) for load in row.combination_throughputs}
     best, worst = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
     parts = [f"{_load_text(best)} {by(ratios[best], 'faster', of_rate=False)}"] if ratios[best] > 1 else []
     if ratios[worst] < 1:
@@ -97,7 +101,8 @@ def _load_text(load: str) -> str:
 
 
 def _states(chosen: ArrayRow, found: Sequence[ArrayRow], error: float) -> list[str]:
-    """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under load."""
+    """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under
+    load."""
     said = []
     for row in found:
         if row.whole != chosen.name:
@@ -143,7 +148,7 @@ def _compared_with(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
     parts = [f"{row.name}: {_safety(row)}, {row.capacity_text}"]
     slower, faster = [], []
     for load in row.combination_throughputs:
-        ratio = apart(row, chosen, load, error)
+        ratio = rate_ratio(row, chosen, load, error)
         if ratio < 1:
             slower.append(f"{_load_text(load)} {by(1 / ratio, 'slower', of_rate=True)}")
         elif ratio > 1:

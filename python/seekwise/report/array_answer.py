@@ -137,7 +137,7 @@ def mdadm(point: Point) -> str:
 def table(answer: DesignChoice) -> QuestionTable:
     """Every array; on a screen without room for all, the Pareto front."""
     many = len(answer.asked.uses) > 1
-    brief = shown(answer)
+    brief = shortened_front(answer)
     return QuestionTable(
         ("Array", "Usable", "Survives", "Rate" if many else "MB/s", joined("p99 ms"), joined("CPU µs")),
         [
@@ -152,8 +152,9 @@ def table(answer: DesignChoice) -> QuestionTable:
     )  # fmt: skip
 
 
-def shown(answer: DesignChoice) -> list[ArrayResult]:
-    """The Pareto front, shortened where it is long: the recommended array, then the ends of each level, then what lies between."""
+def shortened_front(answer: DesignChoice) -> list[ArrayResult]:
+    """The Pareto front, shortened where it is long: the recommended array, then the ends of each level, then what lies
+    between."""
     on = [row for row in answer.rows if row.on_front]
     wanted = [answer.chosen]
     for level in dict.fromkeys(row.point.array.level for row in on):
@@ -179,7 +180,8 @@ EQUALS = {
 
 
 def _equals_text(row: ArrayResult) -> str:
-    """`Within what the model can tell, one at a time: chunk 64, 128 or 512 KiB (7 %); …`; empty where every setting matters."""
+    """`Within what the model can tell, one at a time: chunk 64, 128 or 512 KiB (7 %); …`; empty where every setting
+    matters."""
     parts = [
         f"{EQUALS[name].format(listed(map(str, values)).replace(' and ', ' or '))} ({100 * gain_error((name,)):.0f} %)"
         for name, values in row.equals.items()

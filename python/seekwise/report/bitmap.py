@@ -66,7 +66,8 @@ def _price(cost: float) -> str:
 
 
 def _commands(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Lines that set and undo it. mdadm refuses to add a bitmap beside another one, and to remove one that is not there (mdadm, Grow.c: Grow_addbitmap)."""
+    """Lines that set and undo it. mdadm refuses to add a bitmap beside another one, and to remove one that is not there
+    (mdadm, Grow.c: Grow_addbitmap)."""
     create = f"mdadm --create … {OPTIONS[kind]}   # a new array"
     remove = f"sudo mdadm {DEVICE} {OPTIONS['none']}"
     if kind in NEEDS:

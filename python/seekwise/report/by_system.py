@@ -1,4 +1,5 @@
-"""What each setting reaches on each of several systems, in values: the rows below the answer of a study with more than one system."""
+"""What each setting reaches on each of several systems, in values: the rows below the answer of a study with more than
+one system."""
 
 from __future__ import annotations
 
@@ -47,10 +48,10 @@ class SystemRow:
 def settings_of(content: ReportContent) -> list[str]:
     """What competes, in the order of the study."""
     plan = content.plan
-    return [each.label for each in plan.settings if not each.control] if plan is not None else []
+    return [setting.label for setting in plan.settings if not setting.control] if plan is not None else []
 
 
-def of(content: ReportContent) -> list[SystemRow]:
+def rows_of(content: ReportContent) -> list[SystemRow]:
     """Systems in the order of the study; none where one system or one setting says it."""
     settings = settings_of(content)
     if len(content.systems) < 2 or not 1 < len(settings) <= SETTINGS_MOST:
@@ -64,14 +65,14 @@ def of(content: ReportContent) -> list[SystemRow]:
             load = by_load.setdefault(str(record.factors.get("load", "")), {})
             load.setdefault(str(record.factors.get("system")), []).append(record)
     made = []
-    for load, systems in ((load, systems) for load, systems in by_load.items() if systems):
+    for load_name, systems in by_load.items():
         for operation in _foreground(next(iter(systems.values()))):
             name = operations.name(operation).lower()
-            words = f"{load}, {name}" if len(by_load) > 1 else name
+            words = f"{load_name}, {name}" if len(by_load) > 1 else name
             made += [
-                _row(each.name, words, operation, systems[each.name], settings)
-                for each in content.systems
-                if each.name in systems
+                _row(system.name, words, operation, systems[system.name], settings)
+                for system in content.systems
+                if system.name in systems
             ]
     return [row for row in made if row.values]
 
@@ -83,13 +84,16 @@ def _has_background(record: Record) -> bool:
 def _foreground(records: Sequence[Record]) -> list[str]:
     """Operations of the load itself: beside background jobs the first one, which they disturb."""
     found = dict.fromkeys(
-        phase.operation for each in records for phase in (each.phases[:1] if _has_background(each) else each.phases)
+        phase.operation
+        for record in records
+        for phase in (record.phases[:1] if _has_background(record) else record.phases)
     )
     return sorted(found, key=operations.place)
 
 
 def _row(system: str, words: str, operation: str, records: Sequence[Record], settings: Sequence[str]) -> SystemRow:
-    """The highest mean over the combinations of a load. Beside background jobs it is the latency, which they lengthen."""
+    """The highest mean over the combinations of a load. Beside background jobs it is the latency, which they
+    lengthen."""
     rows = [row for row in trial_rows(records) if row["operation"] == operation]
     is_small = all(int(record.factors.get("block_bytes", 0)) <= SMALL_BYTES for record in records)
     column, figure = ("iops", "highest IOPS") if is_small else ("rate_mb_s", "highest MB/s")
@@ -104,5 +108,5 @@ def _row(system: str, words: str, operation: str, records: Sequence[Record], set
             if row["setting"] == setting and isinstance(value, float):
                 found.setdefault(row["combination"], []).append(value)
         if found:
-            values[setting] = max(fmean(each) for each in found.values())
+            values[setting] = max(fmean(throughputs) for throughputs in found.values())
     return SystemRow(system, words, figure, values)

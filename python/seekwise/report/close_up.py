@@ -1,6 +1,7 @@
 """Why one setting is faster: one second of the loads in which settings differ most, request by request.
 
-Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one I/O is split into parts
+Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one
+I/O is split into parts
 that add up: seek, rotation, transfer, the drive's own work, and the time in which the drive had nothing to do.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
@@ -19,7 +20,7 @@ from seekwise.number_text import three
 from seekwise.report import waits
 from seekwise.report.charts import close_up_svg
 from seekwise.report.looks import Look, Looks
-from seekwise.report.waits import Waits
+from seekwise.report.waits import Column, Waits
 from seekwise.simulate import close_up as again
 from seekwise.store import operations
 from seekwise.store.record import Record
@@ -135,9 +136,9 @@ def stretches(records: Sequence[Record], looks: Looks, recommended: Sequence[str
 
 
 def _stretch(load: CloseUpLoad, looks: Looks, recommended: Sequence[str]) -> CloseUpSection | None:
-    names = _shown(list(load.records), recommended)
+    names = _settings_drawn(list(load.records), recommended)
     close = again.close_ups([load.records[name] for name in names], load.operation)
-    if sum(len(each.requests) > 1 for each in close) < 2:
+    if sum(len(excerpt.requests) > 1 for excerpt in close) < 2:
         return None
     cpu = {name: _cpu_us(load.records[name], load.operation) for name in names}
     title = operations.name(load.operation)
@@ -155,30 +156,30 @@ def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str
     order = sorted(kept, key=lambda name: -statistics.fmean(throughputs[name]))
     if len(order) < 2:
         return None
-    names = _shown(order, [recommended] if recommended else [])
+    names = _settings_drawn(order, [recommended] if recommended else [])
     asked = [(name, kept[name].load["spec"]) for name in names]
     speeds = [throughput for name in names if (throughput := statistics.fmean(throughputs[name])) > 0]
     close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)
-    if sum(len(each.requests) > 1 for each in close) < 2:
+    if sum(len(excerpt.requests) > 1 for excerpt in close) < 2:
         return None
     return stretch(close, looks, f"{title}: all jobs together", left_out=len(order) - len(names), by_direction=True)
 
 
 def of_traced(traced: Sequence[Traced], looks: Looks, title: str, capacity_bytes: int | None) -> CloseUpSection | None:
     """A use of a measured run, from the kernel's block events; None where fewer than two settings were traced."""
-    found = [each for each in traced if len(each.requests) > 1 and each.span_ms > 0]
+    found = [excerpt for excerpt in traced if len(excerpt.requests) > 1 and excerpt.span_ms > 0]
     if len(found) < 2:
         return None
-    furthest = max(one.sector + one.sectors for each in found for one in each.requests)
+    furthest = max(one.sector + one.sectors for excerpt in found for one in excerpt.requests)
     size = max(furthest, (capacity_bytes or 0) // 512)
-    fastest = max(len(each.requests) / each.span_ms for each in found)
-    span = min(min(each.span_ms for each in found), again.REQUESTS / fastest)
+    fastest = max(len(excerpt.requests) / excerpt.span_ms for excerpt in found)
+    span = min(min(excerpt.span_ms for excerpt in found), again.REQUESTS / fastest)
     close = [
         replace(
-            cut(each.requests, each.setting, each.span_ms - span, span, size),
-            whole=cut(each.requests, each.setting, 0.0, each.span_ms, size),
+            cut(excerpt.requests, excerpt.setting, excerpt.span_ms - span, span, size),
+            whole=cut(excerpt.requests, excerpt.setting, 0.0, excerpt.span_ms, size),
         )
-        for each in found
+        for excerpt in found
     ]
     return stretch(close, looks, f"{title}: all jobs together", by_direction=True, by_traces=True)
 
@@ -195,7 +196,7 @@ def where_words(load: CloseUpLoad) -> str:
     return ", ".join(part for part in (system, load_words(load.combination)) if part)
 
 
-def _shown(names: list[str], recommended: Sequence[str]) -> list[str]:
+def _settings_drawn(names: list[str], recommended: Sequence[str]) -> list[str]:
     """Fastest, slowest, the recommended one, then the next ones; in the order of their rates."""
     wanted = list(dict.fromkeys([names[0], names[-1], *(n for n in names if n in recommended), *names]))
     return sorted(wanted[:SETTINGS_MOST], key=names.index)
@@ -212,26 +213,29 @@ def stretch(
     by_direction: bool = False,
     by_traces: bool = False,
 ) -> CloseUpSection:
-    """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads and writes."""
+    """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads
+    and writes."""
     from seekwise.report.metric_words import shown_setting
 
-    known = looks.of([shown_setting(each.setting) for each in close])
-    rows = [row(each, known[shown_setting(each.setting)], (cpu_us or {}).get(each.setting)) for each in close]
+    known = looks.of([shown_setting(excerpt.setting) for excerpt in close])
+    rows = [
+        row(excerpt, known[shown_setting(excerpt.setting)], (cpu_us or {}).get(excerpt.setting)) for excerpt in close
+    ]
     threads = threads_of(close)
     places = close_up_svg.Range.of(close)
     panels = Markup("").join(
-        close_up_svg.panel(each, one.look, threads, places, f"{three(one.iops)} I/O per second")
-        for each, one in zip(close, rows, strict=True)
+        close_up_svg.panel(excerpt, one.look, threads, places, f"{three(one.iops)} I/O per second")
+        for excerpt, one in zip(close, rows, strict=True)
     )
     columns = _columns(rows)
     if by_direction:
         columns += waits.columns(rows)
     span = close[0].span_ms
-    drives = max(each.drives for each in close)
+    drives = max(excerpt.drives for excerpt in close)
     after = ""
     if close[0].whole is not None:
         after = f" out of {three(close[0].whole.span_ms / 1e3)} s{'' if by_traces else ' after a warm-up'}, to which the numbers above refer"
-    is_split = any(one.parts is not None for each in close for one in each.requests)
+    is_split = any(one.parts is not None for excerpt in close for one in excerpt.requests)
     caption = (
         f"{'One second' if span >= 999.5 else f'{three(span)} ms'}{after}. From the top: {'position of the head' if is_split else 'address'} at each request "
         f"(of {close_up_svg.gigabytes(close[0].capacity_sectors)} GB{'; low: outer tracks' if is_split else ''}); what the drive does; each thread's requests, pale while the scheduler holds them, dark at the drive; "
@@ -298,12 +302,12 @@ def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> StretchRow:
 
 def _legend(close: Sequence[CloseUp]) -> Markup:
     """What colours and rows mean."""
-    split = any(one.parts is not None for each in close for one in each.requests)
+    split = any(one.parts is not None for excerpt in close for one in excerpt.requests)
     kinds = close_up_svg.KINDS if split else (("busy", "drive at work"),)
     used = [
         k
         for k in kinds
-        if k[0] != "own" or any(one.parts and one.parts.own > 0 for each in close for one in each.requests)
+        if k[0] != "own" or any(one.parts and one.parts.own > 0 for excerpt in close for one in excerpt.requests)
     ]
     keys = [*used, ("queued", "in the scheduler's queue"), ("drive", "at the drive")]
     return Markup("").join(
@@ -326,7 +330,7 @@ PARTS = (
 """(key, title, meaning) of the parts of a request's time."""
 
 
-def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
+def _columns(rows: Sequence[StretchRow]) -> list[Column]:
     """(title, meaning, text of a row) of what is known and says something."""
     is_array = any(one.drives > 1 for one in rows)
     fine = max(one.total for one in rows) < 0.1
@@ -335,7 +339,10 @@ def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
     def time(value: float) -> str:
         return three(1e3 * value if fine else value) if value >= (5e-7 if fine else 5e-4) else "0"
 
-    columns: list[tuple] = [("I/O per second", "I/Os of the load.", lambda one: three(one.iops))]
+    def part_time(part: str) -> Callable[[StretchRow], str]:
+        return lambda one: time(one.parts.get(part, 0.0))
+
+    columns: list[Column] = [("I/O per second", "I/Os of the load.", lambda one: three(one.iops))]
     if is_array:
         columns += [
             ("Requests per I/O", "Requests to all drives for one I/O of the load.", lambda one: three(one.commands)),
@@ -351,8 +358,8 @@ def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
         ]  # fmt: skip
     for name, title, meaning in PARTS:
         if any(one.parts.get(name, 0.0) > 0.002 * one.total for one in rows):
-            columns.append((f"{title} [{unit}]", meaning, lambda one, name=name: time(one.parts.get(name, 0.0))))
-    further = (
+            columns.append((f"{title} [{unit}]", meaning, part_time(name)))
+    further: tuple[tuple[bool, str, str, Callable[[StretchRow], str]], ...] = (
         (True, "Distance [%]", "Mean distance between two requests on the drive, in per cent of its size.", lambda one: _share(one.jump)),
         (is_array, "Drive idle [%]", "Share of the time in which the first drive had no request.", lambda one: _share(one.idle_share)),
         (any(one.merged > 1.005 for one in rows), "I/Os per request", "How many I/Os the block layer merged into one request.", lambda one: three(one.merged)),
@@ -361,7 +368,7 @@ def _columns(rows: Sequence[StretchRow]) -> list[tuple]:
         (True, "Under way", "Mean number of requests in scheduler and drive.", lambda one: three(one.depth)),
         (any(one.cached for one in rows), "Drive cache hits [%]", "Requests that the drive answered from its memory.", lambda one: _share(one.cached)),
     )  # fmt: skip
-    return [*columns, *(column for is_known, *column in further if is_known)]
+    return [*columns, *((title, meaning, text) for is_known, title, meaning, text in further if is_known)]
 
 
 def _share(value: float | None) -> str:

@@ -1,4 +1,5 @@
-"""Runs set beside each other: what differs, what does not differ, what was not measured long enough. Plain data from either kind of run."""
+"""Runs set beside each other: what differs, what does not differ, what was not measured long enough. Plain data from
+either kind of run."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ class ChangeRow:
 
     @property
     def span(self) -> str:
-        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what does not differ or is little known the interval alone."""
+        """`+12 % (+9 to +15 %)`, `2 times (1.07 to 3.8)`; of what does not differ or is little known the interval
+        alone."""
         if not self.is_known:
             return "not measured long enough"
         if self.outcome in ("equal", "undecided"):
@@ -158,7 +160,8 @@ HEAD_LONGEST = 14
 
 
 def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> list[str]:
-    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not.
+    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does
+    not.
 
     Where nothing differs, what the runs cannot exclude.
     """
@@ -166,7 +169,7 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
     if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1:
         said += wrapped(_how_to_confirm(pairing), width)
     differs = [outcome for outcome in ("regression", "improvement", "unconfirmed") if pairing.of(outcome)]
-    shown = [each for each in SECTIONS if pairing.of(each)] if everything else differs or ["undecided"]
+    shown = [section for section in SECTIONS if pairing.of(section)] if everything else differs or ["undecided"]
     room = 10**6 if everything else LINES_MOST - len(said) - 4
     for outcome in shown:
         blocks = _section(pairing, outcome, width)
@@ -186,7 +189,7 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
     common = _common(pairing.rows)
     below = [f"Each: {', '.join(common)}."] if common else []
     below += [f"{'. '.join(left)} (--all)."] if left else []
-    return [*said, *(["", *(line for each in below for line in wrapped(each, width))] if below else [])]
+    return [*said, *(["", *(line for text in below for line in wrapped(text, width))] if below else [])]
 
 
 def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
@@ -198,7 +201,10 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
     several = len({row.setting for row in pairing.rows}) > 1
     values = [[row.before or "–", row.after or "–", row.span] for row in rows]
     common = _common(pairing.rows)
-    subjects = [", ".join([*_apart(row, common), row.metric, *([row.setting] if several else [])]) for row in rows]
+    subjects = [
+        ", ".join([*_distinguishing_parts(row, common), row.metric, *([row.setting] if several else [])])
+        for row in rows
+    ]
     heads = [*names, "change (90 %)"]
     sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
     room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
@@ -223,7 +229,7 @@ def _common(rows: Sequence[ChangeRow]) -> list[str]:
     return [part for part in first if all(part in other for other in others)] if others and len(first) > 1 else []
 
 
-def _apart(row: ChangeRow, common: Sequence[str]) -> list[str]:
+def _distinguishing_parts(row: ChangeRow, common: Sequence[str]) -> list[str]:
     return [part for part in row.where.split(", ") if part not in common]
 
 
@@ -249,23 +255,23 @@ def of_live(found: Sequence[UseChange], names: Mapping[tuple[str, str], str]) ->
     """Rows of two live-switched runs. `names`: {(use, metric): what is measured}, as the runs themselves say it."""
     return tuple(
         ChangeRow(
-            each.use,
-            each.setting,
-            names.get((each.use, each.metric)) or metric_name(each.metric),
-            each.more_is_better,
-            each.ratio,
-            each.low,
-            each.high,
-            "equal" if each.outcome == "same" else each.outcome,
-            *both_texts(each.before, each.after, each.unit),
+            change.use,
+            change.setting,
+            names.get((change.use, change.metric)) or metric_name(change.metric),
+            change.more_is_better,
+            change.ratio,
+            change.low,
+            change.high,
+            "equal" if change.outcome == "same" else change.outcome,
+            *both_texts(change.before, change.after, change.unit),
         )
-        for each in found
+        for change in found
     )
 
 
 def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.ValuePair] = ()) -> tuple[ChangeRow, ...]:
     """Rows of two runs of one study; `pairs`: the values of both."""
-    values = {(each.metric, each.combination, each.setting): each for each in pairs}
+    values = {(compared.metric, compared.combination, compared.setting): compared for compared in pairs}
 
     def texts(each: comparing.Change) -> tuple[str, str]:
         pair = values.get((each.verdict.metric, each.combination, each.setting))
@@ -274,17 +280,17 @@ def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.ValuePair]
 
     return tuple(
         ChangeRow(
-            combination_words(each.combination),
-            shown_setting(each.setting),
-            METRIC_WORDS.get(each.verdict.metric, each.verdict.metric),
-            more_is_better(each.verdict.metric),
-            each.verdict.ratio,
-            each.verdict.ratio_low,
-            each.verdict.ratio_high,
-            "equal" if each.outcome in ("tie", "small") else each.outcome,
-            *texts(each),
+            combination_words(changed.combination),
+            shown_setting(changed.setting),
+            METRIC_WORDS.get(changed.verdict.metric, changed.verdict.metric),
+            more_is_better(changed.verdict.metric),
+            changed.verdict.ratio,
+            changed.verdict.ratio_low,
+            changed.verdict.ratio_high,
+            "equal" if changed.outcome in ("tie", "small") else changed.outcome,
+            *texts(changed),
         )
-        for each in found.changes
+        for changed in found.changes
     )
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WinnerCell:
-    """One cell of the winner table: the name, `=` (alike) or `not measured long enough`, and what stands one step away."""
+    """One cell of the winner table: the name, `=` (alike) or `not measured long enough`, and what stands one step
+    away."""
 
     text: str
     word: str

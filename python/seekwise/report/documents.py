@@ -65,7 +65,8 @@ class Tune:
 
 @dataclass(frozen=True)
 class Results:
-    """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a study's run."""
+    """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a
+    study's run."""
 
     SCHEMA: ClassVar = "seekwise.results/1"
     run_id: str

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from seekwise.number_text import three
 from seekwise.report.charts.panels import ChartPoint, Panel, PanelChart, Series
 from seekwise.report.frame import Axes, Frame, axes, combinations, has, is_number, shown
-from seekwise.report.looks import Looks
-from seekwise.report.rows import METRICS
+from seekwise.report.looks import Look, Looks
+from seekwise.report.rows import METRICS, Row
 from seekwise.report.why import held_words
 
 CHARTS_FIRST = 12
 MORE_MOST = 24
 POINTS_MOST = 6000
-"""Charts behind "more", and points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks for it."""
+"""Charts behind "more", and points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks
+for it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Pa
     """(shown first, behind "more", how many are left to the table)."""
     at = at or axes(table)
     groups = combinations(table, at.rest)
-    by_group: dict[tuple[object, ...], list[dict[str, object]]] = {}
+    by_group: dict[tuple[object, ...], list[Row]] = {}
     for row in table.rows:
         by_group.setdefault(tuple(row[name] for name in at.rest), []).append(row)
     wanted = [
@@ -65,7 +66,9 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Pa
     if len(groups) > 3:
         # Every metric of the fullest combination first, then throughput of the others.
         wanted.sort(key=lambda pair: (pair[1] > 0, DRAWN.index(pair[0])))
-    first, more, points = [], [], 0
+    first: list[PanelChart] = []
+    more: list[PanelChart] = []
+    points = 0
     for metric, number in wanted:
         each = figure(table, at, metric, groups[number], looks, number, by_group[tuple(groups[number].values())])
         points += each.points
@@ -82,7 +85,7 @@ def figure(
     group: dict[str, object],
     looks: Looks,
     number: int,
-    of_group: Sequence[dict[str, object]],
+    of_group: Sequence[Row],
 ) -> PanelChart:
     """One metric over one factor, all else held at `group`, of which `of_group` are the rows."""
     rows = [row for row in of_group if row[metric] is not None]
@@ -140,11 +143,11 @@ def with_unit(panels: list[Panel], title: str) -> tuple[list[Panel], str]:
         return panels, title
     unit = units.pop()
     return [
-        replace(each, labels=tuple(label.removesuffix(f" {unit}") for label in each.labels)) for each in panels
+        replace(drawn, labels=tuple(label.removesuffix(f" {unit}") for label in drawn.labels)) for drawn in panels
     ], f"{title} [{unit}]"
 
 
-def looks_for(looks: Looks, table: Frame, name: str | None) -> dict[str, object]:
+def looks_for(looks: Looks, table: Frame, name: str | None) -> dict[str, Look]:
     """Looks of all levels of a factor; one for charts without colours."""
     if name is None:
         return {view.title: looks.of(["all"], kind="none")["all"] for view in VIEWS.values()}
@@ -154,23 +157,24 @@ def looks_for(looks: Looks, table: Frame, name: str | None) -> dict[str, object]
     return looks.of([shown(name, level) for level in levels], ordered=ordered, kind=kind)
 
 
-def tip(row: dict[str, object], metric: str) -> str:
+def tip(row: Row, metric: str) -> str:
     """`123 MB/s (120 to 126), 1900 IOPS, n = 3`."""
     low, high = row[f"{metric}_low"], row[f"{metric}_high"]
-    words = f"{three(row[metric])} {VIEWS[metric].unit}"  # type: ignore[arg-type]
+    words = f"{three(row[metric])} {VIEWS[metric].unit}"
     if low is not None:
-        words += f" ({three(low)} to {three(high)})"  # type: ignore[arg-type]
+        words += f" ({three(low)} to {three(high)})"
     if metric == "rate_mb_s" and row["iops"] is not None:
-        words += f", {three(row['iops'])} IOPS"  # type: ignore[arg-type]
+        words += f", {three(row['iops'])} IOPS"
     return f"{words}, n = {row['n']}"
 
 
 def late_rows(table: Frame) -> dict[str, object]:
-    """The table of numbers for the browser to fill: the words of each factor's levels; rows of places in them, repeats and values."""
+    """The table of numbers for the browser to fill: the words of each factor's levels; rows of places in them, repeats
+    and values."""
     metrics = [name for name in VIEWS if has(table, name)]
     places = {name: {level: at for at, level in enumerate(levels)} for name, levels in table.factors.items()}
     return {
-        "factors": [[shown(name, each) for each in levels] for name, levels in table.factors.items()],
+        "factors": [[shown(name, value) for value in levels] for name, levels in table.factors.items()],
         "rows": [
             [*(places[name][row[name]] for name in table.factors), row["n"], *(_rounded(row[name]) for name in metrics)]
             for row in table.rows

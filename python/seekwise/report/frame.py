@@ -1,6 +1,7 @@
 """Records as one table of numbers with named factors, and the choice of what stands on which axis.
 
-A factor is whatever differs between trials: what competes, threads, request size, depth, the system. Systems that differ in their chunk
+A factor is whatever differs between trials: what competes, threads, request size, depth, the system. Systems that
+differ in their chunk
 alone become a factor `chunk`, whether a study writes them as systems or varies `chunk_kib`.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.judge.system_choices import kind_of
-from seekwise.report.rows import summary_rows, trial_rows
+from seekwise.report.rows import Row, summary_rows, trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX
@@ -42,7 +43,7 @@ class Frame:
 
     factors: dict[str, list[object]]
     """Levels of everything that differs, in order; operations among them."""
-    rows: list[dict[str, object]]
+    rows: list[Row]
     """By factor its value; by metric the mean, `_low` and `_high` (95 % interval); `n`."""
     subject: tuple[str, ...]
     """What is compared, most important first."""
@@ -107,7 +108,7 @@ def frame(records: Sequence[Record], systems: Sequence[System] = (), compare: Se
     factors = {name: _levels(name, rows) for name in names}
     places = {name: {level: number for number, level in enumerate(levels)} for name, levels in factors.items()}
     summaries.sort(key=lambda row: tuple(places[name][row[name]] for name in names))
-    return Frame(factors, summaries, tuple(subject), {each.name: kind_of(each) for each in systems})
+    return Frame(factors, summaries, tuple(subject), {system.name: kind_of(system) for system in systems})
 
 
 def _factor_names(records: Sequence[Record]) -> list[str]:
@@ -126,23 +127,23 @@ def _tell_apart(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> b
     return all(len(labels) == 1 for labels in seen.values())
 
 
-def _add_chunks(rows: list[dict[str, object]], systems: Sequence[System]) -> None:
+def _add_chunks(rows: list[Row], systems: Sequence[System]) -> None:
     """Systems that differ in their chunk alone become levels of `chunk`, and lose their names."""
     families: dict[tuple[object, ...], set[int]] = {}
-    known = {each.name: each for each in systems}
+    known = {known_system.name: known_system for known_system in systems}
     if len(known) < 2:
         return
-    for each in systems:
-        if len(each.chunk_kib) == 1:
-            families.setdefault(_family(each), set()).add(each.chunk_kib[0])
+    for known_system in systems:
+        if len(known_system.chunk_kib) == 1:
+            families.setdefault(_family(known_system), set()).add(known_system.chunk_kib[0])
     if not any(len(chunks) > 1 for chunks in families.values()):
         return
     # The name of a system is replaced by all that it stands for: only where that still tells them apart.
-    told = {(_family(each), tuple(each.chunk_kib)) for each in systems}
+    told = {(_family(known_system), tuple(known_system.chunk_kib)) for known_system in systems}
     if len(told) < len(known):
         return
-    kernels = {each.kernel for each in systems}
-    arrays = {(kind_of(each), each.drives) for each in systems if each.chunk_kib}
+    kernels = {known_system.kernel for known_system in systems}
+    arrays = {(kind_of(known_system), known_system.drives) for known_system in systems if known_system.chunk_kib}
     for row in rows:
         system = known.get(str(row.get("system")))
         if system is None:
@@ -228,7 +229,7 @@ def _is_scale(table: Frame, name: str) -> bool:
     return sum(is_number(level) for level in levels) > 1 and all(is_number(x) or x == NO_CHUNK for x in levels)
 
 
-def combinations(table: Frame, names: Sequence[str]) -> list[dict[str, object]]:
+def combinations(table: Frame, names: Sequence[str]) -> list[Row]:
     """Combinations of these factors that occur, the one with the most rows first."""
     counts: dict[tuple[object, ...], int] = {}
     for row in table.rows:

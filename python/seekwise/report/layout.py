@@ -24,7 +24,8 @@ USE_MOST, SUBJECT_MOST, WORDS_MOST = 20, 24, 24
 def columns(
     heads: Sequence[str], body: Sequence[Sequence[str]], width: int, numbers_from: int | None = None
 ) -> list[list[str]]:
-    """Lines of each row, the head first. Numbers keep their width; names give way by wrapping. `numbers_from`: columns set to the right."""
+    """Lines of each row, the head first. Numbers keep their width; names give way by wrapping. `numbers_from`: columns
+    set to the right."""
     sizes = [max(len(row[i]) for row in body) for i in range(len(heads))]
     sizes = [
         max(size, max((len(word) for word in head.split()), default=0)) for size, head in zip(sizes, heads, strict=True)
@@ -43,9 +44,9 @@ def columns(
         (5, 10),
         (0, 8),
     )
-    order = tuple((i, least) for i, least in order if i < len(heads))
+    there = tuple((i, least) for i, least in order if i < len(heads))
     # Between words first; within one only where the table would be too wide otherwise.
-    for i, least in [*((i, max(least, words[i])) for i, least in order), *order]:
+    for i, least in [*((i, max(least, words[i])) for i, least in there), *there]:
         over = sum(sizes) - room
         if over > 0:
             sizes[i] = max(min(least, sizes[i]), sizes[i] - over)
@@ -55,8 +56,8 @@ def columns(
             textwrap.wrap(_parted(text, size), size, break_on_hyphens=False) or [""]
             for text, size in zip(row, sizes, strict=True)
         ]
-        height = max(len(each) for each in parts)
-        cells = [[(each[k] if k < len(each) else "") for each in parts] for k in range(height)]
+        height = max(len(part) for part in parts)
+        cells = [[(part[k] if k < len(part) else "") for part in parts] for k in range(height)]
         made.append([
             (" " * GAP).join(
                 word.rjust(size) if numbers_from is not None and i >= numbers_from else word.ljust(size)
@@ -78,7 +79,8 @@ def joined(value: str) -> str:
 
 
 def wrapped(text: str, width: int, indent: str = "", then: str | None = None) -> list[str]:
-    """Lines of at most `width` columns; words are never cut, and a number stays with its unit. `then`: indent of all lines but the first."""
+    """Lines of at most `width` columns; words are never cut, and a number stays with its unit. `then`: indent of all
+    lines but the first."""
     kept = re.sub(rf"(?<=\d) (?=(?:{UNITS})(?![\w]))", NBSP, text)
     lines = textwrap.wrap(
         kept,

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
 from seekwise.judge.decision.periods import AGAIN, dense, quantile_ns
-from seekwise.judge.decision.records import job_of, period_of, prior_of, without_control
+from seekwise.judge.decision.records import bins_of, job_of, prior_of, without_control
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.outcome import LiveOutcome, notes
 from seekwise.number_text import percent
@@ -18,6 +19,7 @@ from seekwise.report import answered, close_up, site, stages, terms, tested, tun
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.live_svg import Distance, Value, distances
 from seekwise.report.looks import Look, Looks
+from seekwise.report.losses import LossBlock
 from seekwise.report.metric_words import metric_name, subject, value_text
 from seekwise.store.record import Record, environment_of
 from seekwise.trace import excerpt
@@ -44,7 +46,7 @@ def write(path: Path, found: LiveOutcome) -> Path:
 def html(found: LiveOutcome) -> str:
     """The whole page as text."""
     looks = Looks()
-    known = looks.of([each.label for each in found.plan.candidates])
+    known = looks.of([candidate.label for candidate in found.plan.candidates])
     environment_seen = environment_of(found.records)
     blocks = {use.name: _blocks(found, use, known) for use in found.plan.uses}
     measured = [use for use in found.plan.uses if blocks[use.name]]
@@ -58,6 +60,8 @@ def html(found: LiveOutcome) -> str:
         headline=tune_answer.headline(found),
         answered=tune_answer.rows(found),
         open_text=tune_answer.open_text(found),
+        next_command=tune_answer.next_command(found, found.run.run_id),
+        bars="simulated" if found.plan.provenance == "simulated" else "measured",
         staged=stages.sentences(found),
         notes=notes(found),
         looks=looks,
@@ -69,7 +73,6 @@ def html(found: LiveOutcome) -> str:
         why_note=WHY_NOTE.get(found.plan.provenance, ""),
         why_missing=excerpt.missing_text(found.plan.extra),
         compact=len(measured) > USES_IN_FULL,
-        chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
         provenance=tested.PROVENANCE[found.plan.provenance],
         tested=tested.line_of_tune(found),
@@ -103,45 +106,47 @@ class Panel:
 
 
 def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
-    """What was measured, by figure; what differs first, the setting in force above the others. Slow tails come after the times that they are of."""
+    """What was measured, by figure; what differs first, the setting in force above the others. Slow tails come after
+    the times that they are of."""
     in_force = found.plan.in_force.label
-    chosen = found.choice.setting if found.choice is not None and found.choice.changes else None
+    asked = tune_answer.question(found)
     made = []
     for judged in found.found.judged:
-        base = judged.of(in_force)
+        base, chosen = judged.of(in_force), asked.chosen(judged)
         if base is None or not base.value or not judged.rounds:
             continue
-        others = [each for each in judged.standings if each.setting != in_force and each.value]
+        others = [standing for standing in judged.standings if standing.setting != in_force and standing.value]
         rows = []
-        for each in (base, *others):
-            assert each.value is not None
-            known = each.setting != in_force and each.ratio is not None
+        for entry in (base, *others):
+            assert entry.value is not None
+            known = entry.setting != in_force and entry.ratio is not None
             expected = (
-                tuple(base.value * (part or 1.0) for part in (each.ratio, each.low, each.high)) if known else None
+                tuple(base.value * (part or 1.0) for part in (entry.ratio, entry.low, entry.high)) if known else None
             )
             rows.append(
                 Value(
-                    looks[each.setting],
-                    each.value,
+                    looks[entry.setting],
+                    entry.value,
                     expected,  # type: ignore[arg-type]
-                    value_text(each.value, judged.unit),
-                    answered.statement(judged, each),
-                    each.setting == in_force,
-                    each.setting == chosen,
+                    value_text(entry.value, judged.unit),
+                    answered.statement(judged, entry),
+                    entry.setting == in_force,
+                    entry.setting == chosen != in_force,
                 )
             )
         if others:
             better = "more is better" if judged.more_is_better else "less is better"
             panel = Panel(judged.use, subject(judged), better, tuple(rows), live_svg.values_end(rows))
-            order = min(answered.order(each) for each in others)
+            order = min(answered.order(other) for other in others)
             made.append(((judged.kind in answered.TAILS, *order), panel))
     return [panel for _, panel in sorted(made, key=lambda pair: pair[0])]
 
 
 def _stretches(
-    found: LiveOutcome, uses, blocks: dict[str, list[LossBlock]], looks: Looks
+    found: LiveOutcome, uses: Sequence[Use], blocks: dict[str, list[LossBlock]], looks: Looks
 ) -> dict[str, close_up.CloseUpSection]:
-    """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where requests were recorded."""
+    """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where
+    requests were recorded."""
     if found.plan.provenance == "measured":
         return {
             use.name: stretch
@@ -158,7 +163,7 @@ def _stretches(
     made: dict[str, close_up.CloseUpSection] = {}
     for use in uses:
         if len(made) == STRETCHES_MOST or not any(
-            each.verdict == "worse" for block in blocks[use.name] for each in block.judged.standings
+            standing.verdict == "worse" for b in blocks[use.name] if b.judged for standing in b.judged.standings
         ):
             continue
         mine = [record for record in found.records if record.valid and record.factors.get("use") == use.name]
@@ -172,7 +177,7 @@ def _capacity(found: LiveOutcome) -> int | None:
     """Bytes of the one disk, where the record says."""
     devices = next((record.environment.get("devices") for record in found.records if record.environment), None)
     sizes = (
-        [each.get("size_bytes") for each in devices if each.get("name") in found.plan.leaves]
+        [device.get("size_bytes") for device in devices if device.get("name") in found.plan.leaves]
         if isinstance(devices, list)
         else []
     )
@@ -188,7 +193,7 @@ WHY_NOTE = {
 def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
     """(name, SVG) of losses, time series and latencies of each use; their text and colours stand inside."""
     looks = Looks()
-    known = looks.of([each.label for each in found.plan.candidates])
+    known = looks.of([candidate.label for candidate in found.plan.candidates])
     made = []
     for use in found.plan.uses:
         drawn = _use(found, use, known, _blocks(found, use, known))
@@ -208,25 +213,8 @@ def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
     return made
 
 
-def _blocks(found: LiveOutcome, use, looks: dict[str, Look]) -> list[LossBlock]:
-    return [_block(found, each, looks) for each in found.found.judged if each.use == use.name]
-
-
-@dataclass(frozen=True)
-class LossBlock:
-    """What each setting of a use loses against the best, by one figure."""
-
-    place: str
-    """The use."""
-    metric: str
-    best: str
-    rows: tuple[Distance, ...]
-    """The nearest to the best first."""
-    picture: Markup
-    """All settings in one."""
-    words: str
-    """What the recommended one loses."""
-    judged: Judged
+def _blocks(found: LiveOutcome, use: Use, looks: dict[str, Look]) -> list[LossBlock]:
+    return [_block(found, entry, looks) for entry in found.found.judged if entry.use == use.name]
 
 
 @dataclass(frozen=True)
@@ -239,18 +227,18 @@ class UseDrawn:
     deciding: LossBlock | None
     timeline: Timeline | None
     nines: Markup | None
-    figures: list[dict[str, object]]
+    figures: list[dict[str, Any]]
     periods: int
 
 
-def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[LossBlock]) -> UseDrawn:
+def _use(found: LiveOutcome, use: Use, looks: dict[str, Look], blocks: list[LossBlock]) -> UseDrawn:
     mine = [record for record in found.records if record.factors.get("use") == use.name]
     return UseDrawn(
         use,
         load_words.use_rows(use),
         blocks,
         _deciding(found, blocks),
-        _timeline(mine, use, looks, [each.judged for each in blocks]),
+        _timeline(mine, use, looks, [block.judged for block in blocks if block.judged is not None]),
         _nines(mine, use, looks),
         _figures(mine, use, looks),
         len(mine),
@@ -259,17 +247,18 @@ def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[LossBlock
 
 def _deciding(found: LiveOutcome, blocks: Sequence[LossBlock]) -> LossBlock | None:
     """The figure of a use in which settings differ most."""
-    return min(blocks, key=_place, default=None)
+    return min((block for block in blocks if block.judged is not None), key=_place, default=None)
 
 
 def _place(block: LossBlock) -> tuple[int, float]:
     """What differs most comes first."""
-    others = [each for each in block.judged.standings if each.setting != block.judged.base]
-    return min((answered.order(each) for each in others), default=(3, 0.0))
+    assert block.judged is not None
+    others = [standing for standing in block.judged.standings if standing.setting != block.judged.base]
+    return min((answered.order(other) for other in others), default=(3, 0.0))
 
 
 def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBlock:
-    chosen = found.choice.setting if found.choice is not None else None
+    chosen = tune_answer.question(found).chosen(judged)
     rows = [
         _row(standing, judged, looks[standing.setting], chosen, found.plan.in_force.label)
         for standing in judged.standings
@@ -278,7 +267,7 @@ def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBl
     name = metric_name(judged)
     picture = distances(sorted(rows, key=lambda row: row.look.css), name)
     words = answered.statement(judged, standing) if chosen is not None and (standing := judged.of(chosen)) else ""
-    return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, words, judged)
+    return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, words, judged=judged)
 
 
 def _row(standing: CandidateVerdict, judged: Judged, look: Look, chosen: str | None, in_force: str) -> Distance:
@@ -291,7 +280,8 @@ def _row(standing: CandidateVerdict, judged: Judged, look: Look, chosen: str | N
 
 
 WINDOWS_LEAST = 0.5
-"""Share of the bins of a job that must have ended something, for its throughput to be drawn bin by bin; units of programs are longer than a bin."""
+"""Share of the bins of a job that must have ended something, for its throughput to be drawn bin by bin; units of
+programs are longer than a bin."""
 
 
 @dataclass(frozen=True)
@@ -302,14 +292,15 @@ class Timeline:
     picture: Markup
 
 
-def _timeline(mine: Sequence[Record], use, looks: dict[str, Look], judged: Sequence[Judged]) -> Timeline | None:
-    """Throughput of the first foreground job in bins, or where its units are longer than those, its own figure period by period."""
+def _timeline(mine: Sequence[Record], use: Use, looks: dict[str, Look], judged: Sequence[Judged]) -> Timeline | None:
+    """Throughput of the first foreground job in bins, or where its units are longer than those, its own figure period
+    by period."""
     job = use.foreground[0].name
     shown = sorted(mine, key=lambda record: float(record.conditions["start_s"]))[:BANDS_MAX]
-    phases = [next((each for each in record.phases if job_of(each) == job), None) for record in shown]
+    phases = [next((candidate for candidate in record.phases if job_of(candidate) == job), None) for record in shown]
     bins = [value for phase in phases if phase is not None for value, _ in phase.windows]
     is_fine = bool(bins) and sum(value > 0 for value in bins) >= WINDOWS_LEAST * len(bins)
-    figure = next((each for each in judged if each.job == job), None)
+    figure = next((entry for entry in judged if entry.job == job), None)
     if not is_fine and figure is None:
         return None
     numbers = {setting: number + 1 for number, setting in enumerate(looks)}
@@ -360,19 +351,13 @@ def _of_period(judged: Judged, record: Record) -> float | None:
     return math.exp(value) if math.isfinite(value) else None
 
 
-def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:
+def _nines(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> Markup | None:
     """Latency over the share of requests that are faster."""
     job = use.foreground[0].name
     curves, names = [], []
     for setting, look in looks.items():
         counts = sum(
-            (
-                dense(period_of(phase).bins)
-                for r in mine
-                if r.setting == setting
-                for phase in r.phases
-                if job_of(phase) == job
-            ),
+            (dense(bins_of(phase)) for r in mine if r.setting == setting for phase in r.phases if job_of(phase) == job),
             start=dense({}),
         )
         total = counts.sum()
@@ -385,7 +370,7 @@ def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None
     return live_svg.nines(curves, f"Latency of {job} by the share of faster requests", names) if curves else None
 
 
-def _figures(mine: Sequence[Record], use, looks: dict[str, Look]) -> list[dict[str, object]]:
+def _figures(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> list[dict[str, Any]]:
     """MB/s, IOPS, CPU time per request and evenness per candidate, over all counted time."""
     found = []
     for setting, look in looks.items():
@@ -418,5 +403,7 @@ def _cpu_us_per_request(records: Sequence[Record]) -> float | None:
     for record in records:
         cpu = record.phases[0].cpu
         busy += (cpu.system or 0.0) + (cpu.irq or 0.0) + (cpu.softirq or 0.0)
-        requests += sum(each["reads"] + each["writes"] for each in record.conditions.get("device", {}).values())
+        requests += sum(
+            counters["reads"] + counters["writes"] for counters in record.conditions.get("device", {}).values()
+        )
     return 1e6 * busy / requests if requests else None

@@ -1,6 +1,7 @@
 """How one candidate looks everywhere on a page: colour in light and dark, dash, mark. Told apart without colour, too.
 
-A scheduler has the colour of its own everywhere. What is ordered (threads, sizes) runs through a scale from dark to light; anything else takes
+A scheduler has the colour of its own everywhere. What is ordered (threads, sizes) runs through a scale from dark to
+light; anything else takes
 a palette in turn. Colours are moved until they have a contrast of 3 : 1 against their page (WCAG 2.1, 1.4.11).
 """
 
@@ -16,7 +17,7 @@ from seekwise import schedulers
 Style = tuple[str, tuple[int, ...], str]
 """Colour, dash pattern, marker."""
 SCHEDULER_STYLE: dict[str, Style] = {
-    row.name: (row.colour, row.dash, row.marker) for row in schedulers.known().values()
+    row.name: (row.colour, row.dash, row.marker) for row in schedulers.registry().values()
 }
 # Okabe and Ito (2008), then two of Tol's (2021): distinguishable with the common colour deficiencies.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#6A3D9A", "#7F7F7F")
@@ -76,11 +77,11 @@ class Looks:
         """{label: look} in this order."""
         made: dict[str, Look] = {}
         schedulers_ = {SCHEDULER_STYLE[own][0] for own in map(scheduler_of, labels) if own is not None}
-        palette = [each for each in PALETTE if each not in schedulers_] or list(PALETTE)
+        palette = [colour for colour in PALETTE if colour not in schedulers_] or list(PALETTE)
         for number, label in enumerate(labels):
             look = self._known.get((kind, label))
             if look is None:
-                taken = {each.mark for (other, _), each in self._known.items() if other == kind}
+                taken = {look.mark for (other, _), look in self._known.items() if other == kind}
                 look = self._made(label, number, len(labels), taken, palette, ordered=ordered)
                 self._known[kind, label] = look
             made[label] = look
@@ -92,7 +93,7 @@ class Looks:
         own = scheduler_of(label)
         # A scheduler keeps its mark, too, unless another configuration of it has it already.
         wanted = [SCHEDULER_STYLE[own][2]] if own is not None else []
-        free = [each for each in (*wanted, *MARKS) if each in MARKS and each not in taken]
+        free = [mark for mark in (*wanted, *MARKS) if mark in MARKS and mark not in taken]
         mark = free[0] if free else list(MARKS)[number % len(MARKS)]
         dash = DASHES[number % len(DASHES)]
         if ordered and count > 1:

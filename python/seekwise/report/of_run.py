@@ -69,9 +69,9 @@ class _OfRun:
         return self.outcome.verdicts
 
 
-def of(store: Store, *runs: Run, brief: bool = False) -> Report:
+def of_runs(store: Store, *runs: Run, brief: bool = False) -> Report:
     """One run, or several of one study as one. UsageError where they cannot be one; `brief`: for the words alone."""
-    return of_outcome(outcome.of(store, *runs, brief=brief))
+    return of_outcome(outcome.of_runs(store, *runs, brief=brief))
 
 
 def of_outcome(found: outcome.Outcome) -> Report:
@@ -112,23 +112,26 @@ class StudyReport(_OfRun):
 
     def findings(self) -> Sequence[str]:
         """Insights over all systems."""
-        return tuple(each.text for each in self.content.findings)
+        return tuple(finding.text for finding in self.content.findings)
 
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
-        """`purpose`: a use; `system`: needed where systems differ in what is best. UsageError (exit status 2) for an unknown one."""
+        """`purpose`: a use; `system`: needed where systems differ in what is best. UsageError (exit status 2) for an
+        unknown one."""
         from seekwise.report import advised
 
         return advised.of_study(self.outcome, self.content, purpose, system)
 
     def sets(self, run: str) -> str | None:
-        """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called there."""
+        """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called
+        there."""
         from seekwise.report import advised
 
         return advised.of_study(self.outcome, self.content, None, None).sets(run)
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
         """Schema of `results --json`; `records` is ignored, since a study's document holds none."""
-        return printed(documents.of_study(self.outcome, self.content, report=report))
+        document: dict[str, object] = printed(documents.of_study(self.outcome, self.content, report=report))
+        return document
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] | None = None
@@ -177,7 +180,8 @@ class TuneReport(_OfRun):
         return ()
 
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
-        """UsageError (exit status 2) for any `system`, since a run of `tune` has one target, and for a use that was not measured."""
+        """UsageError (exit status 2) for any `system`, since a run of `tune` has one target, and for a use that was not
+        measured."""
         from seekwise.report import advised
 
         return advised.of_tune(self.outcome, purpose, system)
@@ -191,13 +195,15 @@ class TuneReport(_OfRun):
         return f"{name}tune of {self.run.target or plan.stack[0].split(';')[0]}{drives}, {took}"
 
     def sets(self, run: str) -> str | None:
-        """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called there."""
+        """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called
+        there."""
         command = tune_answer.next_command(self.outcome, run)
         return command if command.startswith("sudo seekwise apply") else None
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
         """Schema of `tune --json`; `records`: with every period."""
-        return printed(documents.of_tune(self.outcome, records=records, report=report))
+        document: dict[str, object] = printed(documents.of_tune(self.outcome, records=records, report=report))
+        return document
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] | None = None

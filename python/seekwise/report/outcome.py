@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from seekwise.judge import arrays, believable, tables
+from seekwise.judge.bitmap import rows as bitmap_rows
 from seekwise.judge.control import judge_control
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import observations
+from seekwise.judge.rebuild import rows as rebuild_rows
 from seekwise.judge.records import exact_note, invalid_note, remarks
 from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
@@ -73,7 +75,7 @@ def content_of(found: StudyOutcome) -> ReportContent:
     return ReportContent(
         run_id=run.run_id,
         title=plan.study,
-        subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
+        subject=", ".join(facts.name for facts in plan.systems) if many else _subject(facts),
         provenance=found.provenance,
         advice=of_its_kind or advice(found),
         question=question(found) if of_its_kind is None and len(candidates) > 1 else None,
@@ -114,9 +116,9 @@ def _subject(facts: SystemFacts) -> str:
 
 
 def _own_table(records: Sequence[Record]) -> QuestionTable | None:
-    if rebuilds := rebuild.rows(records):
+    if rebuilds := rebuild_rows(records):
         return rebuild.table(rebuilds)
-    if bitmaps := bitmap.rows(records):
+    if bitmaps := bitmap_rows(records):
         return bitmap.table(bitmaps)
     return None
 
@@ -174,7 +176,7 @@ def _row_order(row: tables.CombinationWinners, plan: Plan) -> tuple[object, ...]
     system = row.conditions.get("system")
     # Numbers as numbers: 8 threads before 16; a row over all threads has fewer conditions and comes first.
     others = [value for name, value in row.conditions.items() if name != "system"]
-    words = [(int(word) if word.isdigit() else 0, word) for each in others for word in re.findall(r"\d+|\D+", each)]
+    words = [(int(word) if word.isdigit() else 0, word) for other in others for word in re.findall(r"\d+|\D+", other)]
     return operations.place(row.operation), names.index(system) if system in names else -1, len(others), words
 
 
@@ -237,7 +239,7 @@ def advice(found: StudyOutcome) -> Advice:
     said = (*_means(found), *cautions(plan))
     if asked.choice is None or not asked.choice.changes:
         return _kept(asked, verdicts, plan, records, said)
-    setting = next(each for each in candidates if each.label == asked.choice.setting)
+    setting = next(candidate for candidate in candidates if candidate.label == asked.choice.setting)
     shown = lines(setting, plan)
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
     alone = one_at_a_time(asked, plan)
@@ -247,13 +249,13 @@ def advice(found: StudyOutcome) -> Advice:
 
 def one_at_a_time(asked: Question, plan: Plan) -> str:
     """What each factor brings alone, and what all of them bring together, in the figure that gains most; empty where one factor varied."""
-    values = {each.label: each.values for each in plan.settings if not each.control}
+    values = {setting.label: setting.values for setting in plan.settings if not setting.control}
     base = values.get(asked.in_force, {})
-    names = [name for name in base if len({each.get(name) for each in values.values()}) > 1]
+    names = [name for name in base if len({value.get(name) for value in values.values()}) > 1]
     if len(names) < 2 or asked.choice is None or not asked.choice.gains:
         return ""
     most = asked.choice.gains[0]
-    figure = next(each for each in asked.judged if (each.use, each.metric) == (most.use, most.metric))
+    figure = next(entry for entry in asked.judged if (entry.use, entry.metric) == (most.use, most.metric))
     told = []
     for changed in [*([name] for name in names), names]:
         able = [
@@ -277,7 +279,7 @@ SYNCS = "durable writes of "
 
 def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
     """What an import of one set-up says: its figures. There is nothing to choose from."""
-    note = next((each for each in plan.notes if SYNCS in each), None)
+    note = next((text for text in plan.notes if SYNCS in text), None)
     alone = (
         f"One set-up, {plan.reference}: there is nothing to choose from. Import another one's files with it to compare."
     )
@@ -285,18 +287,21 @@ def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
         text = note[note.index(SYNCS) :]
         return Advice(f"{text[0].upper()}{text[1:].rstrip('.')}.", reasons=(alone,))
     said = []
-    apart = [name for name in DIMENSIONS if len({each.factors[name] for each in records if name in each.factors}) > 1]
+    apart = [
+        name for name in DIMENSIONS if len({other.factors[name] for other in records if name in other.factors}) > 1
+    ]
     repeats: dict[tuple[str, str], list[tuple[Record, Phase]]] = {}
-    for record, phase in [(each, phase) for each in records if each.valid for phase in each.phases]:
+    for record, phase in [(other, phase) for other in records if other.valid for phase in other.phases]:
         repeats.setdefault((record.combination, phase.operation), []).append((record, phase))
     for (record, phase), *others in list(repeats.values())[:LOADS_MOST]:
         if others:
-            rates = [each.rate_bytes_per_s / 1e6 for _, each in [(record, phase), *others]]
+            rates = [measured.rate_bytes_per_s / 1e6 for _, measured in [(record, phase), *others]]
             mean = statistics.geometric_mean(rates)
             span = f"mean of {len(rates)} runs, {three(min(rates))} to {three(max(rates))}"
             said.append(f"{_load_words(record, phase, apart)} {three(mean)} MB/s ({span})")
             continue
-        tail = phase.percentile_ns(99)
+        # As the tool printed it, however few requests lie beyond: nothing is compared here.
+        tail = phase.percentiles_ns.get("99")
         latency = (
             f", p99 {tail / 1e6:.3g} ms"
             if tail
@@ -338,16 +343,21 @@ def _by_depth(records: Sequence[Record]) -> str:
             words = _load_words(record, phase, ["threads"] if many else [])
             found.setdefault((record.combination, words), {}).setdefault(int(depth[1]), []).append(phase.iops)
     said = []
-    for (_, load), by_depth in list(found.items())[:LOADS_MOST]:
+    several = [(load, by_depth) for (_, load), by_depth in found.items() if len(by_depth) > 1]
+    for load, by_depth in several[:LOADS_MOST]:
         (first, value), *more = [(depth, sum(values) / len(values)) for depth, values in sorted(by_depth.items())]
-        rest = "".join(f", {each:,.0f} at {depth}" for depth, each in more)
+        rest = "".join(f", {iops:,.0f} at {depth}" for depth, iops in more)
         said.append(f"{load} {value:,.0f} IOPS at depth {first}{rest}")
     return "; ".join(said)
 
 
 def _too_few(records: Sequence[Record]) -> str:
     """` One repeat of each gives no answer: 3 of each are needed.`; empty where there are enough of one load."""
-    repeats = Counter((record.combination, record.setting) for record in records if record.valid)
+    repeats = Counter(
+        (record.combination, record.setting, *(phase.operation for phase in record.phases))
+        for record in records
+        if record.valid
+    )
     most = max(repeats.values(), default=0)
     if most >= ROUNDS_MIN:
         return ""

@@ -1,4 +1,5 @@
-"""The page of a study: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files, too."""
+"""The page of a study: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files,
+too."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from seekwise.report import (
     by_system,
     close_up,
     evidence,
+    losses,
     pareto,
     site,
     systems_answer,
@@ -26,6 +28,7 @@ from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
 from seekwise.report.metric_words import shown_setting
+from seekwise.report.rows import Row
 from seekwise.store import operations
 
 number = three
@@ -40,7 +43,7 @@ def render(content: ReportContent) -> str:
     looks = Looks()
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     # In the order of the page: who comes first gets the first colour.
-    charts = _charts(content, looks, table)
+    answer, charts = _answer(content, looks), _charts(content, looks, table)
     stretches = close_up.stretches(content.records, looks, content.advice.recommended)
     causes = why.causes(content.records, shown=bool(stretches))
     labels = list(dict.fromkeys(shown_setting(record.setting) for record in content.records))
@@ -48,7 +51,8 @@ def render(content: ReportContent) -> str:
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
     sections = [
-        ("arrays", "arrays", content.arrays), ("charts", "charts", True),
+        ("arrays", "arrays", content.arrays or content.table), ("charts", "charts", True),
+        ("losses", "distance to the best", answer["loss_blocks"]),
         ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip
@@ -71,17 +75,35 @@ def render(content: ReportContent) -> str:
         shown_setting=shown_setting,
         loads=tested.loads(content),
         facts=tested.facts(content.environment),
-        headline=sentence(content.advice.headline),
-        reasons=[sentence(one_line(each)) for each in reasons(content)],
-        reasons_first=REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
-        answered=answered.rows(content.question) if content.question is not None else [],
-        by_system=by_system.of(content),
-        settings=by_system.settings_of(content),
-        cautions=[sentence(one_line(each)) for each in content.advice.caution],
+        **answer,
         **_arrays(content),
         **charts,
         **_numbers(table),
     )  # fmt: skip
+
+
+def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
+    """Headline, reasons, and what every setting loses where."""
+    blocks = losses.blocks(content, looks)
+    many = len({block.system for block in blocks}) > 1
+    crowded = sum(len(block.rows) for block in blocks) > losses.LINES_MOST
+    overview = losses.overview(content, looks) if many else blocks if crowded else []
+    return {
+        "headline": sentence(content.advice.headline),
+        "reasons": [sentence(one_line(reason)) for reason in reasons(content, blocks)],
+        # The table of arrays has what the reasons say of each: it has to stand on the first screen.
+        "reasons_first": 1 if content.arrays else REASONS_FIRST,
+        "answered": answered.rows(content.question) if content.question is not None else [],
+        "by_system": by_system.rows_of(content),
+        "settings": by_system.settings_of(content),
+        "cautions": [sentence(one_line(text)) for text in content.advice.caution],
+        "loss_blocks": blocks,
+        "overview": overview,
+        "overview_keys": _overview_keys(overview),
+        "many_systems": many,
+        "has_chosen": any(row.chosen for block in blocks for row in block.rows),
+        "axis": live_svg.loss_axis(),
+    }
 
 
 def _arrays(content: ReportContent) -> dict[str, object]:
@@ -100,8 +122,8 @@ def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, obj
     first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
     return {
         "definitions": panels.definitions(),
-        "charts": [panels.figure(each) for each in first],
-        "more_charts": [panels.figure(each) for each in more],
+        "charts": [panels.figure(chart) for chart in first],
+        "more_charts": [panels.figure(chart) for chart in more],
         "charts_left": left,
         "nines": _nines(content, table, at, looks),
         "rows_data": site.data(evidence.late_rows(table)) if len(table.rows) > ROWS_STATIC else None,
@@ -122,13 +144,20 @@ def _numbers(table: Frame) -> dict[str, object]:
     }
 
 
-def reasons(content: ReportContent) -> list[str]:
-    """What stands below the headline: the reasons of the advice; of several systems, first what the table above them cannot say."""
-    found = [each for each in content.advice.reasons if each]
-    if by_system.of(content):
+def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
+    """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
+    found = [reason for reason in content.advice.reasons if reason]
+    if by_system.rows_of(content):
         # The table above them has the values; what it cannot say comes first.
         said = systems_answer.shares(content.advice.choices)
-        found = [*(each for each in found if each not in said), *said]
+        found = [*(text for text in found if text not in said), *said]
+    if (
+        content.question is None
+        and content.advice.recommended
+        and not content.arrays
+        and (costs := losses.largest_loss(loss_blocks))
+    ):
+        found.insert(0, costs)
     return found
 
 
@@ -153,11 +182,19 @@ OPENERS = {
 }
 
 
-def _row(table: Frame, row: dict[str, object], names: Sequence[str]) -> dict[str, object]:
+def _overview_keys(found: Sequence[losses.LossBlock]) -> Markup:
+    known_looks = {row.look.label: row.look for block in found for row in block.rows}
+    return Markup("").join(
+        Markup('<span class="shape">{} {}</span>').format(panels.swatch(look), label)
+        for label, look in known_looks.items()
+    )
+
+
+def _row(table: Frame, row: Row, names: Sequence[str]) -> Row:
     cells = []
     for name in names:
         low, high = row[f"{name}_low"], row[f"{name}_high"]
-        cells.append((row[name], f"{three(low)} to {three(high)}" if low is not None else ""))  # type: ignore[arg-type]
+        cells.append((row[name], f"{three(low)} to {three(high)}" if low is not None else ""))
     return {"levels": [shown(name, row[name]) for name in table.factors], "n": row["n"], "cells": cells}
 
 
@@ -181,7 +218,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         drawn.append((operations.name(operation), picture, known_looks))
     if not drawn:
         return None
-    keys = {name: look for _, _, each in drawn for name, look in each.items() if not name.endswith("(control)")}
+    keys = {name: look for _, _, looks_of in drawn for name, look in looks_of.items() if not name.endswith("(control)")}
     pictures = [(name, picture) for name, picture, _ in drawn]
     return panels.distribution(
         pictures, list(keys.values()), why.held_words(held), " Drawn as far as 20 requests took longer."
@@ -198,4 +235,4 @@ def pictures(content: ReportContent) -> list[tuple[str, str]]:
     looks = Looks()
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     first, more, _ = evidence.figures(table, looks) if table.rows else ([], [], 0)
-    return [(each.name, files.svg(each)) for each in (*first, *more)]
+    return [(chart.name, files.svg(chart)) for chart in (*first, *more)]

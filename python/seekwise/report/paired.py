@@ -1,4 +1,5 @@
-"""Two stored runs, or several pairs of them, compared by the rule of everything else, whichever way they were measured."""
+"""Two stored runs, or several pairs of them, compared by the rule of everything else, whichever way they were
+measured."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ class TuneCompare:
 
 
 def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:
-    """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`, twice)."""
+    """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`,
+    twice)."""
     first, second = store.named(base), store.named(new)
     count = min(len(first), len(second))
     return list(zip(first[-count:], second[-count:], strict=True))
@@ -97,7 +99,7 @@ def after_earlier(store: Store, base: Run, new: Run) -> list[tuple[Run, Run]]:
     return pairs if newest == [(base.run_id, new.run_id)] else [(base, new)]
 
 
-def of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
+def pairing_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     """The newest pair, confirmed by earlier ones. RefusedError for runs that do not compare."""
     base, new = pairs[-1]
     if base.is_of_study != new.is_of_study:
@@ -109,7 +111,7 @@ def of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
 
 
 def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
-    sides, *earlier = [sides_of(store, each) for each in reversed(pairs)]
+    sides, *earlier = [sides_of(store, pair) for pair in reversed(pairs)]
     check(sides, imported=all(run.backend == IMPORTED for run in pairs[-1]))
     found = _judged([*reversed(earlier), sides])
     facts = _document(found, sides)
@@ -149,15 +151,15 @@ def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
         base.run_id,
         new.run_id,
         [(one.run_id, other.run_id) for one, other in pairs],
-        dict(Counter(each.outcome for each in found)),
+        dict(Counter(change.outcome for change in found)),
         found,
     )
-    rows = of_live(found, {(each.use, each.metric): metric_name(each) for each in sides[1].found.judged})
+    rows = of_live(found, {(entry.use, entry.metric): metric_name(entry) for entry in sides[1].found.judged})
     return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(pairs), note=_between(sides), document=facts)
 
 
 def _switched(store: Store, run: Run) -> LiveOutcome:
-    found = outcome.of(store, run)
+    found = outcome.of_runs(store, run)
     assert isinstance(found, LiveOutcome), run.run_id
     return found
 
@@ -174,10 +176,15 @@ def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Us
                 hint="run `seekwise tune` twice with the same --for",
             )
         others = set(sides[1].plan.labels)
-        common = [each for each in sides[0].plan.labels if each in others]
-        found.append(changes(*(entries(side.records, side.plan) for side in sides), common))
+        common = [label for label in sides[0].plan.labels if label in others]
+        before, after = (entries(side.records, side.plan) for side in sides)
+        found.append(changes(before, after, common))
     simulated = all(side.plan.provenance == "simulated" for side in sides)
-    return over_pairs(found, needs_confirmation=not simulated), sides
+    # Of one model nothing but the seed differs: what one pair of such runs shows is chance.
+    models = {
+        (side.plan.target, side.plan.stack, str(environment_of(side.records).get("model_version"))) for side in sides
+    }
+    return over_pairs(found, needs_confirmation=not simulated or len(models) == 1), sides
 
 
 def _between(sides: Sequence[LiveOutcome]) -> str:
@@ -200,22 +207,23 @@ def _judged(pairs: Sequence[Sequence[ComparedRun]]) -> comparing.Comparison:
     """Pairs of runs, the newest last; earlier ones count where they compare."""
     provenances = [side.provenance for side in pairs[-1]]
     like = [
-        each
-        for each in pairs[:-1]
-        if [side.provenance for side in each] == provenances and not comparing.reasons_against(*each)
+        pair
+        for pair in pairs[:-1]
+        if [side.provenance for side in pair] == provenances and not comparing.reasons_against(*pair)
     ]
-    found = [comparing.compare(*each) for each in (*like, pairs[-1])]
+    found = [comparing.compare(*sides_of_pair) for sides_of_pair in (*like, pairs[-1])]
     return comparing.over_pairs(found, needs_confirmation=provenances != ["simulated"] * 2)
 
 
 def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
-    """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant to be compared."""
+    """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant
+    to be compared."""
     found = [list(store.records(run.run_id)) for run in runs]
     if all(
-        run.backend == IMPORTED and len({each.setting for each in records}) == 1
+        run.backend == IMPORTED and len({record.setting for record in records}) == 1
         for run, records in zip(runs, found, strict=True)
     ):
-        return [[replace(each, setting=IMPORTED) for each in records] for records in found]
+        return [[replace(record, setting=IMPORTED) for record in records] for records in found]
     return found
 
 
@@ -257,7 +265,7 @@ def _system(plan: Plan, name: str) -> str:
 
 def _devices(environment: dict[str, Any], plan: Plan) -> tuple[str, ...]:
     if devices := environment.get("devices"):
-        return tuple(sorted(_device(each) for each in devices))
+        return tuple(sorted(_device(device) for device in devices))
     if model := environment.get("device_model"):
         return (str(model),)
     return tuple(sorted(facts.target for facts in plan.systems if facts.target)) if plan.backend != "import" else ()
@@ -272,8 +280,10 @@ def _device(facts: dict[str, Any]) -> str:
 
 
 def _document(found: comparing.Comparison, sides: Sequence[ComparedRun]) -> Compare:
+    base, new = map(Compared.of, sides)
     return Compare(
-        *map(Compared.of, sides),
+        base,
+        new,
         notes=found.notes,
         rule=RULE_VERSION,
         counts={word: found.count(word) for word in WORDS},

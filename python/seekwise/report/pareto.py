@@ -25,7 +25,8 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
     most = max(row.capacity_bytes for row in found)
     places = [(row.capacity_bytes / most, speed[row.name]) for row in found]
     fronts = on_front([(speed[row.name], row.capacity_bytes, row.survives_failures) for row in found])
-    marks, taken, read = [], [], []
+    marks, read = [], []
+    taken: list[tuple[float, float]] = []
     for number, (row, (capacity, throughput)) in enumerate(zip(found, places, strict=True), start=1):
         x, y = 6 + 84 * capacity, 14 + (HEIGHT - 40) * (1 - throughput)
         while any(abs(x - other_x) < 7 and abs(y - other_y) < 22 for other_x, other_y in taken):

@@ -22,15 +22,15 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
     if not found:
         return None
     chosen = limits(found)
-    advised = [each for each in chosen if each.kind != "none"]
-    parts = [_why(kind, mine) for kind in WHY if (mine := [each for each in chosen if each.kind == kind])]
+    advised = [choice for choice in chosen if choice.kind != "none"]
+    parts = [_why(kind, mine) for kind in WHY if (mine := [choice for choice in chosen if choice.kind == kind])]
     said = [f"Limit a {found[0].what} {'; '.join(parts)}."] if parts else []
-    if stuck := [each for each in chosen if each.stuck]:
+    if stuck := [choice for choice in chosen if choice.stuck]:
         said.append(_stuck_text(stuck, others=bool(advised)))
     if not advised:
         return Advice(" ".join(said), caution=cautions)
     limit = advised[0].row.limit_kib_s
-    array = f"   # {_short(advised[0].row.array)}" if len({each.row.limit_kib_s for each in advised}) > 1 else ""
+    array = f"   # {_short(advised[0].row.array)}" if len({choice.row.limit_kib_s for choice in advised}) > 1 else ""
     return Advice(
         " ".join(said),
         set_lines=(f"cat {SYSFS}   # what it is now, for undo", f"echo {limit} | sudo tee {SYSFS}{array}"),
@@ -50,8 +50,8 @@ WHY = {
 
 def _why(kind: str, chosen: Sequence[Limit]) -> str:
     """Of arrays whose limits were chosen for the same reason."""
-    able = " that ends within a day" if any(each.row.is_unprotected for each in chosen) else ""
-    return WHY[kind].format(limits=listed([_limit_text(each) for each in chosen]), tolerated=TOLERATED, able=able)
+    able = " that ends within a day" if any(choice.row.is_unprotected for choice in chosen) else ""
+    return WHY[kind].format(limits=listed([_limit_text(choice) for choice in chosen]), tolerated=TOLERATED, able=able)
 
 
 def _limit_text(limit: Limit) -> str:
@@ -64,13 +64,13 @@ def _limit_text(limit: Limit) -> str:
 
 def _stuck_text(chosen: Sequence[Limit], *, others: bool) -> str:
     """What no limit changes, how long that takes, and what does."""
-    units = listed(list(dict.fromkeys(f"{unit}s" for each in chosen for unit in each.stuck)))
-    seconds = max(longest_s(each.row, each.stuck) for each in chosen)
+    units = listed(list(dict.fromkeys(f"{unit}s" for choice in chosen for unit in choice.stuck)))
+    seconds = max(longest_s(choice.row, choice.stuck) for choice in chosen)
     names = listed(
-        [_short(each.row.array) + (" (without redundancy)" if each.row.is_unprotected else "") for each in chosen]
+        [_short(choice.row.array) + (" (without redundancy)" if choice.row.is_unprotected else "") for choice in chosen]
     )
     start = "With" if others else "Set no limit: with"
-    alone_s = max(each.row.alone_s for each in chosen)
+    alone_s = max(choice.row.alone_s for choice in chosen)
     alone = f" ({long_text(alone_s)} with nothing else to do)" if alone_s else ""
     cure = "; raise sync_speed_min" if seconds > UNPROTECTED_MOST_S else ""
     return f"{start} {units} on {names} no limit matters: {long_text(seconds)}{alone}{cure}."
@@ -112,7 +112,7 @@ def table(found: Sequence[RebuildRow]) -> QuestionTable:
                 slowed = f" ({_times(each.ratio)})" if each.ratio and math.isfinite(each.ratio) else ""
                 cells += [long_text(each.seconds), f"{seconds_text(each.meanwhile_s)}{slowed}"]
         body.append(cells)
-    ends = [each.row for each in limits(found)]
+    ends = [limit.row for limit in limits(found)]
     ends += [
         row for row, after in zip(found, [*found[1:], None], strict=True) if after is None or after.array != row.array
     ]

@@ -1,6 +1,8 @@
-"""Records as rows for charts and number tables: one row per operation, setting, factor values and repetition, and their summaries.
+"""Records as rows for charts and number tables: one row per operation, setting, factor values and repetition, and their
+summaries.
 
-Only valid records count. Intervals are 95 % t intervals of the mean of the logarithm over repetitions (so they are ratios around a
+Only valid records count. Intervals are 95 % t intervals of the mean of the logarithm over repetitions (so they are
+ratios around a
 geometric mean); with a single repetition there is no interval.
 """
 
@@ -9,10 +11,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from scipy import special
 
 from seekwise.store.record import Phase, Record
+
+Row = dict[str, Any]
+"""Of the table of figures: metrics, dimensions and factors by name; a metric that a record lacks is None."""
 
 METRICS = {
     "rate_mb_s": "higher",
@@ -27,7 +33,8 @@ METRICS = {
 
 
 SHARES = ("sys_cpu_percent", "cpu_wait_percent")
-"""Shares of processor time, which can be zero: plain means. Waiting is shown and never judged (`seekwise explain cpu-wait`)."""
+"""Shares of processor time, which can be zero: plain means. Waiting is shown and never judged
+(`seekwise explain cpu-wait`)."""
 
 
 def trial_row(record: Record, phase: Phase) -> dict[str, object]:
@@ -66,7 +73,7 @@ def _share(seconds: float | None, phase: Phase) -> float | None:
     return None if seconds is None or phase.elapsed_s <= 0 else 100 * seconds / phase.elapsed_s
 
 
-def trial_rows(records: Iterable[Record]) -> list[dict[str, object]]:
+def trial_rows(records: Iterable[Record]) -> list[Row]:
     """One row for each operation of each valid trial."""
     return [trial_row(record, phase) for record in records if record.valid for phase in record.phases]
 
@@ -77,7 +84,7 @@ DIMENSIONS = ("system", "load", "block_bytes", "iodepth", "memory_bytes")
 
 def varied_dimensions(records: Iterable[Record]) -> list[str]:
     """Those dimensions in which records differ."""
-    seen: dict[str, set] = {name: set() for name in DIMENSIONS}
+    seen: dict[str, set[object]] = {name: set() for name in DIMENSIONS}
     for record in records:
         for name, values in seen.items():
             if name in record.factors:
@@ -96,11 +103,9 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float |
     return math.exp(centre), math.exp(centre - half), math.exp(centre + half)
 
 
-def summary_rows(
-    rows: Sequence[dict[str, object]], by: Sequence[str] = ("operation", "setting", "threads")
-) -> list[dict[str, object]]:
+def summary_rows(rows: Sequence[Row], by: Sequence[str] = ("operation", "setting", "threads")) -> list[Row]:
     """Rows grouped by `by`: mean, low and high of each metric over repetitions, and the number of trials `n`."""
-    groups: dict[tuple, list[dict[str, object]]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(row.get(name) for name in by)].append(row)
     summaries = []

@@ -31,14 +31,14 @@ def sentences(found: LiveOutcome) -> list[str]:
     )
     if not second.periods:
         text = f"There was no time for the {counted(len(second.tried), 'further value')}"
-    said.append(text + _why([each for each in second.pruned if each.why == "worse"], found))
-    late = [each for each in second.pruned if each.why in ("no time", "open")]
+    said.append(text + _why([pruned for pruned in second.pruned if pruned.why == "worse"], found))
+    late = [pruned for pruned in second.pruned if pruned.why in ("no time", "open")]
     if late:
         wanted = (second.seconds_wanted or 0.0) / 0.3
         said.append(
             f"{counted(len(late), 'value')} could not be told in this time; --budget {max(2, math.ceil(wanted / 60))}m is about enough"
         )
-    refused = [each.setting for each in second.pruned if each.why == "refused"]
+    refused = [pruned.setting for pruned in second.pruned if pruned.why == "refused"]
     if refused:
         said.append(f"The kernel refuses {_and(refused[:NAMED_MOST])}{_more(refused)}")
     return said
@@ -49,7 +49,9 @@ def reason(pruned: Pruned, found: LiveOutcome) -> str:
     match pruned.why:
         case "worse":
             more = any(
-                each.name == pruned.metric and each.more_is_better for use in found.plan.uses for each in use.metrics
+                metric.name == pruned.metric and metric.more_is_better
+                for use in found.plan.uses
+                for metric in use.metrics
             )
             return f"{amount(pruned.share or 0.0, more)} {metric_name(pruned.metric or '')} in {pruned.use}"
         case "less":
@@ -65,7 +67,7 @@ def reason(pruned: Pruned, found: LiveOutcome) -> str:
 def _why(pruned: Sequence[Pruned], found: LiveOutcome) -> str:
     if not pruned:
         return ""
-    parts = [f"{each.setting}: {reason(each, found)}" for each in pruned[:NAMED_MOST]]
+    parts = [f"{dropped.setting}: {reason(dropped, found)}" for dropped in pruned[:NAMED_MOST]]
     return f". Pruned: {'; '.join(parts)}{_more(pruned)}"
 
 

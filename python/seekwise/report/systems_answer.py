@@ -1,4 +1,5 @@
-"""The answer of a study over several systems in words: which setting for each, what the others lose, by use and by load."""
+"""The answer of a study over several systems in words: which setting for each, what the others lose, by use and by
+load."""
 
 from __future__ import annotations
 
@@ -25,12 +26,13 @@ def advice(study: Study | None, records: Sequence[Record], cautions: tuple[str, 
         return None
     overall = [choice for choice in known if choice.use == OVERALL.name and not choice.threads]
     drives = {system.name for system in study.system if is_single_drive(system)}
-    said = [each for each in (locks.summary(records), protects.summary(records)) if each]
+    said = [text for text in (locks.summary(records), protects.summary(records)) if text]
     return Advice(_headline(overall, drives), (*_reasons(known), *said), caution=cautions, choices=known)
 
 
 def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
-    """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named themselves."""
+    """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named
+    themselves."""
     kinds: dict[str, list[SystemChoice]] = {}
     for choice in overall:
         kinds.setdefault(choice.kind, []).append(choice)
@@ -48,7 +50,7 @@ def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
         title = f"Chunk for {kind}" if all(member.are_chunks for member in members) else kind[0].upper() + kind[1:]
         is_drive = all(member.system in drives for member in members)
         if len(members) == 1 or is_drive:
-            parts += [f"{each.system if is_drive else title}: {said(each)}" for each in members]
+            parts += [f"{part.system if is_drive else title}: {said(part)}" for part in members]
             continue
         common = [name for name in members[0].named if all(name in member.named for member in members)]
         if common and len({member.is_level for member in members}) == 1:

@@ -34,13 +34,16 @@ def print_winners(content: ReportContent, console: Console) -> None:
         body.append([f"{name}{', ' + row.condition if row.condition else ''}", *cells])
     print_columns(heads, body, console)
     words = (f"= alike within the threshold. {content.rule}", content.control)
-    print_lines([each for each in words if each], console, style="dim")
+    print_lines([word for word in words if word], console, style="dim")
 
 
-def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> None:
-    """What each array offers and survives, beside the best rate that it gave. `everything`: also with a drive missing and while it is rebuilt."""
+def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> int:
+    """What each array offers and survives, beside the best rate that it gave; how many lines that takes.
+
+    `everything`: also with a drive missing and while it is rebuilt.
+    """
     if not content.arrays:
-        return
+        return 0
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
@@ -57,8 +60,8 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     body: list[list[str]] = []
     for place, keys in enumerate(loads):
         # Rows of failed drives did only the load of most requests at once.
-        best = {each: " ".join(("", row.best[each][1])) for row in shown for each in row.best}
-        threads = [arrays.threads_text(keys.get(each) or best.get(each, "")) for each in names]
+        best = {operation: " ".join(("", row.best[operation][1])) for row in shown for operation in row.best}
+        threads = [arrays.threads_text(keys.get(operation) or best.get(operation, "")) for operation in names]
         if place == 0 and len(set(threads)) == 1 and threads[0]:
             heads[0] = f"{threads[0]} thread{'' if threads[0] == '1' else 's'}"
         elif any(threads):
@@ -66,15 +69,17 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         for row in shown:
             facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
             name = ", ".join(word for word in row.name.split(", ") if word not in common)
-            body.append([name, *facts, *(_throughput_text(row, each, keys.get(each)) for each in names)])
+            body.append([name, *facts, *(_throughput_text(row, operation, keys.get(operation)) for operation in names)])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
     words = [f"Each: {', '.join(common)}" if common else ""]
     spread = max((spread for row in shown for spread in row.spreads.values()), default=0.0)
     varies = f"~: repeats ±{100 * spread:.0f} %" if spread > gain_error(("raid_level",)) else ""
-    words.append("; ".join(each for each in ("MB/s", arrays.sizes_text(shown), varies) if each))
+    words.append("; ".join(word for word in ("MB/s", arrays.sizes_text(shown), varies) if word))
     words.append(arrays.rows_note(shown).rstrip(".") if everything else "")
-    print_lines([f"{'. '.join(word for word in words if word)}."], console, style="dim")
+    caption = f"{'. '.join(word for word in words if word)}."
+    print_lines([caption], console, style="dim")
+    return 1 + len(columns(heads, body, WIDTH)[0]) + len(body) + len(wrapped(caption, WIDTH))
 
 
 def _throughput_text(row: ArrayRow, operation: str, load: str | None) -> str:
@@ -91,7 +96,7 @@ def _common_words(names: Sequence[str]) -> list[str]:
     first, *others = parts = [name.split(", ") for name in names]
     common = [word for word in first if all(word in other for other in others)]
     # A row keeps a name of its own.
-    return common if all(set(each) - set(common) for each in parts) else common[1:]
+    return common if all(set(part) - set(common) for part in parts) else common[1:]
 
 
 def print_systems(rows: Sequence[SystemRow], settings: Sequence[str], console: Console, *, lines_most: int) -> None:
@@ -104,9 +109,9 @@ def print_systems(rows: Sequence[SystemRow], settings: Sequence[str], console: C
         room = max(0, lines_most - len(body) - 1)
         if room:
             body.append([what, *("" for _ in settings)])
-            body += [[f"{INDENT}{row.system}", *(row.text(each) for each in settings)] for row in mine[:room]]
+            body += [[f"{INDENT}{row.system}", *(row.text(setting) for setting in settings)] for row in mine[:room]]
         left += max(0, len(mine) - room)
-    heads = ["", *(plain_settings(each) for each in settings)]
+    heads = ["", *(plain_settings(setting) for setting in settings)]
     console.print()
     print_columns(heads, body, console, numbers_from=1)
     if left:
@@ -125,7 +130,8 @@ def print_findings(content: ReportContent, console: Console) -> None:
 
 
 ROW_LINES_MOST = 11
-"""Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24 lines."""
+"""Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24
+lines."""
 SYSTEM_LINES_MOST = 13
 """The same of the table of several systems, whose reasons stand behind `--all`."""
 HEADLINE_LINES = 2
@@ -149,7 +155,7 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         for line in rows:
             console.print(line, highlight=False, markup=False)
     shown: Sequence[str] = advice.reasons if everything or not content.question else ()
-    systems = by_system.of(content)
+    systems = by_system.rows_of(content)
     if systems:
         rows = [""]
         above = len(wrapped(advice.headline, WIDTH)) - HEADLINE_LINES
@@ -158,16 +164,21 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         shown = shown if everything else []
     if content.table:
         room = _print_question_table(content, console, everything=everything)
-        heights = accumulate(len(wrapped(each, WIDTH, "  ")) for each in shown)
+        heights = accumulate(len(wrapped(text, WIDTH, "  ")) for text in shown)
         shown = shown if everything else shown[: sum(total <= room for total in heights)]
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
-        print_arrays(content, console, everything=everything)
+        taken = print_arrays(content, console, everything=everything)
+        texts = [*advice.caution, *advice.set_lines, *advice.undo_lines]
+        taken += sum(len(wrapped(text, WIDTH, "  ")) for text in (advice.headline, *texts))
+        heights = accumulate(len(wrapped(each, WIDTH, "  ")) for each in shown)
+        room = SCREEN_LINES - FRAME_LINES - taken
+        shown = shown if everything else shown[: sum(total <= room for total in heights)]
         rows = [""]
     if rows and not content.arrays and (shown or advice.caution or advice.set_lines):
         console.print()
     print_lines(
-        [plain_settings(each) for each in (shown if everything else shown[: _reasons_most(content)])],
+        [plain_settings(text) for text in (shown if everything else shown[: _reasons_most(content)])],
         console,
         indent="  ",
     )
@@ -178,7 +189,8 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
 
 
 def _print_question_table(content: ReportContent, console: Console, *, everything: bool) -> int:
-    """All rows, or the brief ones on a screen without room for them: the answer above has to stay visible. How many lines are left for reasons."""
+    """All rows, or the brief ones on a screen without room for them: the answer above has to stay visible. How many
+    lines are left for reasons."""
     table, advice = content.table, content.advice
     assert table is not None
     heads = columns(table.heads, table.rows, WIDTH)[0]
@@ -211,10 +223,12 @@ def print_advice(content: ReportContent, console: Console) -> None:
 
 
 SCREEN_LINES = 24
-FRAME_LINES = 4
-"""What commands print around an answer: which run it is, and the next command."""
-QUESTION_FRAME_LINES = 5
-"""Around the table of a question: blank lines above and below, a blank line and the next command, the shell's prompt."""
+FRAME_LINES = 5
+"""What commands print around an answer: which run it is, the next command, and the shell's prompt."""
+QUESTION_FRAME_LINES = 7
+"""Around the table of a question: which run it is and a blank line, blank lines above and below the table, a blank line
+and the next command,
+the shell's prompt."""
 TABLE_FRAME_LINES = 5
 """Around a table of figures: its head in up to three lines, what is left out, a blank line."""
 ROWS_LEAST = 3
@@ -223,9 +237,11 @@ ROWS_LEAST = 3
 def print_study(
     content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] | None = None
 ) -> None:
-    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight, outlier and the self-check.
+    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight,
+    outlier and the self-check.
 
-    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: it names another one.
+    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: it
+    names another one.
     """
     with console.capture() as answer:
         print_answer(content, console, everything=everything)
@@ -250,7 +266,7 @@ def print_study(
     room = SCREEN_LINES - FRAME_LINES - said.count("\n") - 2
     shown = len(notes) if everything else sum(total <= room for total in accumulate(map(len, lines)))
     says_more = shown < len(notes) and told is None
-    if shown or says_more:
+    if shown or (says_more and room >= 0):
         console.print()
     print_lines([f"note: {note}" for note in notes[:shown]], console)
     if says_more:
@@ -312,11 +328,12 @@ ROWS_MOST = 14
 def print_figures(
     content: ReportContent, console: Console, *, everything: bool = False, rows_most: int = ROWS_MOST
 ) -> None:
-    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
+    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and
+    CPU time, too."""
     dimensions = varied_dimensions(content.records)
-    records = [each for each in content.records if everything or each.setting not in _controls(content)]
+    records = [record for record in content.records if everything or record.setting not in _controls(content)]
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
-    systems = [each.name for each in content.systems]
+    systems = [system.name for system in content.systems]
     rows.sort(key=lambda row: [_ordered(row[name], systems) for name in (*dimensions, "threads")])
     table = plain_table()
     for name in dimensions:
@@ -336,15 +353,15 @@ def _figure_rows(
 ) -> int:
     """A line per operation; how many rows are left out."""
     columns = [
-        each for each in FIGURES
-        if (everything or each.is_brief and (each.title != "Setting" or len({row["setting"] for row in rows}) > 1))
-        and (each.needs is None or any(row[each.needs] is not None for row in rows))
+        figure for figure in FIGURES
+        if (everything or figure.is_brief and (figure.title != "Setting" or len({row["setting"] for row in rows}) > 1))
+        and (figure.needs is None or any(row[figure.needs] is not None for row in rows))
     ]  # fmt: skip
-    for each in columns:
-        table.add_column(each.title, justify="right" if each.is_number else "left", overflow="fold")
+    for column in columns:
+        table.add_column(column.title, justify="right" if column.is_number else "left", overflow="fold")
     shown = rows if everything else rows[:rows_most]
     for row in shown:
-        table.add_row(*_apart_by(row, dimensions), *(each.text(row) for each in columns))
+        table.add_row(*_apart_by(row, dimensions), *(column.text(row) for column in columns))
     return len(rows) - len(shown)
 
 
@@ -355,14 +372,14 @@ def _throughput_rows(
     names = [name for name in ("threads", "setting") if len({row[name] for row in rows}) > 1]
     for name in names:
         table.add_column(name.capitalize(), overflow="fold")
-    for each in done:
-        table.add_column(f"{operations.name(each)} MB/s", justify="right", overflow="fold")
+    for operation in done:
+        table.add_column(f"{operations.name(operation)} MB/s", justify="right", overflow="fold")
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
         key = (*_apart_by(row, dimensions), *(str(row[name]) for name in names))
         lines.setdefault(key, {})[str(row["operation"])] = three(row["rate_mb_s"])
     for key in list(lines)[:rows_most]:
-        table.add_row(*key, *(lines[key].get(each, "–") for each in done))
+        table.add_row(*key, *(lines[key].get(operation, "–") for operation in done))
     return max(0, len(lines) - rows_most)
 
 
@@ -372,7 +389,7 @@ def _apart_by(row: dict[str, Any], dimensions: Sequence[str]) -> list[str]:
 
 def _controls(content: ReportContent) -> set[str]:
     """Second labels of an A/A check: they show nothing that the setting itself does not."""
-    return {each.label for each in content.plan.settings if each.control} if content.plan else set()
+    return {setting.label for setting in content.plan.settings if setting.control} if content.plan else set()
 
 
 def _ordered(value: object, systems: Sequence[str]) -> tuple[bool, float, str]:

@@ -1,4 +1,5 @@
-"""Short explanations of the words on a page, from the texts of `seekwise explain`: a reader of the page may not have the program."""
+"""Short explanations of the words on a page, from the texts of `seekwise explain`: a reader of the page may not have
+the program."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def terms(labels: Iterable[str], more: Iterable[str] = ()) -> list[Term]:
             continue
         text = _first_sentences(known.text)
         # Two words may have one text: it stands once.
-        if text and all(text != each.text for each in found.values()):
+        if text and all(text != term.text for term in found.values()):
             found[word] = Term(anchor(word), word, text)
     return list(found.values())
 
@@ -61,7 +62,7 @@ def anchors(found: Iterable[Term], labels: Iterable[str]) -> dict[str, str]:
 
 
 def _first_sentences(text: str) -> str:
-    paragraph = next((each for each in text.split("\n\n") if each.strip() and "   " not in each.strip()), "")
+    paragraph = next((word for word in text.split("\n\n") if word.strip() and "   " not in word.strip()), "")
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph.replace("`", "").replace("**", ""))
     plain = " ".join(plain.split())
     pieces = re.split(r"(?<=[.!?])\s+(?=[A-Z])", plain)

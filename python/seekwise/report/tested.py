@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from seekwise.judge.outcome import LiveOutcome
 from seekwise.judge.system_choices import kind_of
@@ -22,7 +22,7 @@ PROVENANCE = {
 }
 
 
-def span(values: Sequence[int], text=str) -> str:
+def span(values: Sequence[int], text: Callable[[int], str] = str) -> str:
     """`1 to 16`, `4 KiB`, `1, 4`."""
     levels = sorted(set(values))
     if len(levels) > 2:
@@ -31,7 +31,8 @@ def span(values: Sequence[int], text=str) -> str:
 
 
 def loads(content: ReportContent) -> list[str]:
-    """A sentence per named load: `database: random read, random write; 8 KiB; 1 and 16 threads; direct; 4 GiB per thread; 10 s each`."""
+    """A sentence per named load:
+    `database: random read, random write; 8 KiB; 1 and 16 threads; direct; 4 GiB per thread; 10 s each`."""
     if content.plan is None:
         return []
     groups: dict[str, list[Load]] = {}
@@ -44,15 +45,15 @@ def _load(name: str, members: Sequence[Load]) -> str:
     first = members[0]
     if first.job is not None:
         return f"{name}: fio job {first.job}"
-    done = list(dict.fromkeys(operations.name(p.operation).lower() for each in members for p in each.phases))
-    parts = [", ".join(done), span([each.block_bytes for each in members], bytes_text)]
-    threads = [each.threads for each in members]
+    done = list(dict.fromkeys(operations.name(p.operation).lower() for member in members for p in member.phases))
+    parts = [", ".join(done), span([member.block_bytes for member in members], bytes_text)]
+    threads = [member.threads for member in members]
     parts.append(f"{span(threads)} thread{'' if set(threads) == {1} else 's'}")
-    depths = [each.iodepth for each in members]
+    depths = [member.iodepth for member in members]
     if set(depths) != {1}:
         parts.append(f"queue depth {span(depths)}")
     parts.append("direct" if first.direct else "through the page cache")
-    if any(each.sync for each in members):
+    if any(member.sync for member in members):
         parts.append("O_SYNC")
     parts.append(f"{bytes_text(first.size_bytes)} per thread")
     runtime = first.phases[0].runtime_s if first.phases else None
@@ -68,10 +69,10 @@ def devices(content: ReportContent) -> str:
     """What it ran on, in a few words."""
     environment = content.environment
     if content.provenance == "simulated" and len(content.systems) > 1:
-        return _several([_drives(each) for each in content.systems])
+        return _several([_drives(system) for system in content.systems])
     found = environment.get("devices")
     if isinstance(found, list) and found:
-        names = [" ".join(str(each.get(key)) for key in ("name", "model") if each.get(key)) for each in found]
+        names = [" ".join(str(device.get(key)) for key in ("name", "model") if device.get(key)) for device in found]
         return ", ".join(dict.fromkeys(names))
     model = environment.get("device_model")
     models = list(dict.fromkeys(name for r in content.records if (name := _model(r))))
@@ -102,7 +103,7 @@ def _kernel(record: Record) -> str:
 
 def kernels(content: ReportContent) -> str:
     """Kernels that were measured or modelled: `Linux 6.12, Linux 2.6.24 (model)`."""
-    modelled = [f"Linux {each.kernel} (model)" for each in content.systems if each.kernel]
+    modelled = [f"Linux {system.kernel} (model)" for system in content.systems if system.kernel]
     names = (
         modelled
         if modelled and content.provenance == "simulated"
@@ -146,7 +147,7 @@ def line(content: ReportContent) -> str:
 
 def line_of_tune(found: LiveOutcome) -> str:
     """What was tested, on what, for how long, in one line."""
-    names = ", ".join(each.label for each in found.plan.candidates)
+    names = ", ".join(candidate.label for candidate in found.plan.candidates)
     where = found.plan.target + (f" on {', '.join(found.plan.leaves)}" if found.plan.leaves else "")
     uses = len({record.factors.get("use") for record in found.records})
     return (
@@ -160,10 +161,10 @@ def devices_of_tune(found: LiveOutcome) -> str:
     environment_seen = environment_of(found.records)
     parts = []
     devices = environment_seen.get("devices")
-    for each in devices if isinstance(devices, list) else ():
-        model = " ".join(str(each[key]) for key in ("model", "kind") if each.get(key))
-        size = f", {capacity_text(int(each['size_bytes']))}" if each.get("size_bytes") else ""
-        parts.append(f"{each.get('name')} ({model}{size})")
+    for device in devices if isinstance(devices, list) else ():
+        model = " ".join(str(device[key]) for key in ("model", "kind") if device.get(key))
+        size = f", {capacity_text(int(device['size_bytes']))}" if device.get("size_bytes") else ""
+        parts.append(f"{device.get('name')} ({model}{size})")
     if environment_seen.get("kernel"):
         parts.append(f"Linux {one_line(environment_seen['kernel'])}")
     if environment_seen.get("fio"):
@@ -188,15 +189,17 @@ def facts(environment: dict[str, object]) -> list[tuple[str, str]]:
 def _fact(name: str, value: object) -> list[tuple[str, str]]:
     if isinstance(value, dict):
         flat = [
-            (key, each) for key, each in value.items() if not isinstance(each, dict | list) and each not in (None, "")
+            (key, inner)
+            for key, inner in value.items()
+            if not isinstance(inner, dict | list) and inner not in (None, "")
         ]
         return (
-            [(name, ", ".join(f"{str(key).replace('_', ' ')} {_scalar(str(key), each)}" for key, each in flat))]
+            [(name, ", ".join(f"{str(key).replace('_', ' ')} {_scalar(str(key), inner)}" for key, inner in flat))]
             if flat
             else []
         )
     if isinstance(value, list | tuple):
-        plain = [_scalar(name, each) for each in value if not isinstance(each, dict | list)]
+        plain = [_scalar(name, item) for item in value if not isinstance(item, dict | list)]
         return [(name, ", ".join(plain))] if plain else []
     for suffix, text in UNITS:
         words = suffix.strip("_")

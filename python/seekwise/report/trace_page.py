@@ -20,7 +20,8 @@ REQUESTS_MOST = 180
 def write(
     path: Path, title: str, words: list[str], summary: Summary, notes: Notes, begun: np.ndarray | None = None
 ) -> None:
-    """Draws the page. `begun`: the first requests of the trace, of which the busiest stretch is shown request by request."""
+    """Draws the page. `begun`: the first requests of the trace, of which the busiest stretch is shown request by
+    request."""
     pictures = [
         ("Rate and requests outstanding", charts.over_time(summary)),
         ("Where requests start", charts.offsets(summary)),

@@ -1,4 +1,5 @@
-"""The answer of a live-switched run on a terminal: at most 25 lines of 80 columns, the decision first, no column cut."""
+"""The answer of a live-switched run on a terminal: at most 25 lines of 80 columns, the decision first, no column
+cut."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ BUDGETS_MIN = (5, 10, 20, 30, 60)
 
 def question(found: LiveOutcome) -> Question:
     """What the answer of this run is made from."""
-    measured = tuple(each for each in found.found.judged if each.rounds)
-    varied = {name for each in found.plan.candidates for name in each.values}
+    measured = tuple(entry for entry in found.found.judged if entry.rounds)
+    varied = {name for candidate in found.plan.candidates for name in candidate.values}
     return Question(
         measured,
         found.choice,
@@ -46,7 +47,9 @@ def _unsteady(found: LiveOutcome) -> str:
     if not found.found.unsteady:
         return ""
     entry, known = max(found.found.unsteady, key=lambda pair: abs(pair[1].mean))
-    judged = next((each for each in found.found.judged if (each.use, each.metric) == (entry.use, entry.metric)), None)
+    judged = next(
+        (figure for figure in found.found.judged if (figure.use, figure.metric) == (entry.use, entry.metric)), None
+    )
     what = f"{subject(judged)} in {entry.use}, " if judged is not None else f"in {entry.use}, "
     return f"{found.plan.in_force.label} differs from itself ({what}by {percent(math.expm1(abs(known.mean)))})"
 
@@ -97,8 +100,8 @@ def open_text(found: LiveOutcome) -> str | None:
     """How much was not measured long enough, and the budget that tells more; None where nothing is left to tell."""
     if no_verdict(found) is not None or found.found.unsteady:
         return None
-    others = [(each, s) for each in found.found.judged for s in each.standings if s.setting != each.base]
-    unknown = sum(s.verdict == "unknown" and not each.is_probable(s) for each, s in others)
+    others = [(entry, s) for entry in found.found.judged for s in entry.standings if s.setting != entry.base]
+    unknown = sum(s.verdict == "unknown" and not other.is_probable(s) for other, s in others)
     if found.choice is None and found.plan.provenance == "measured":
         return f"Measure longer: --budget {_next_budget(found.plan.budget_s)}m."
     if not unknown:
@@ -113,7 +116,7 @@ def open_text(found: LiveOutcome) -> str | None:
 
 def _next_budget(seconds: float) -> int:
     """Minutes of a budget several times as long as this one."""
-    return next((each for each in BUDGETS_MIN if 60 * each >= 2 * seconds), BUDGETS_MIN[-1])
+    return next((minutes for minutes in BUDGETS_MIN if 60 * minutes >= 2 * seconds), BUDGETS_MIN[-1])
 
 
 def next_command(found: LiveOutcome, run: str = "last", purpose: str | None = None) -> str:
@@ -137,17 +140,18 @@ def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, eve
     said = [*stages.sentences(found), *notes(found)]
     said = said if everything else said[: max(NOTES_MOST, len(stages.sentences(found)))]
     tail = [line for text in (open_text(found), *said) if text for line in wrapped(f"{text.rstrip('.')}.", width)]
-    for label, each in (("set: ", found.lines.set), ("undo:", found.lines.undo)):
-        tail += [f"{label} {line}" for line in each[:2]]
+    for label, commands in (("set: ", found.lines.set), ("undo:", found.lines.undo)):
+        tail += [f"{label} {line}" for line in commands[:2]]
     # A line is kept for the report's path, so that the table is the same wherever it is shown.
     room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
-    shown = row_lines(question(found), room, width)
+    shown = row_lines(question(found), room, width, every=everything)
     return [*head, *shown, *([""] if shown else []), *tail, *([report] if report is not None else [])]
 
 
-def row_lines(asked: Question, room: int, width: int) -> list[str]:
-    """A table without frame. Columns that are too long are wrapped within their width, never cut."""
-    made = answered.rows(asked)
+def row_lines(asked: Question, room: int, width: int, *, every: bool = False) -> list[str]:
+    """A table without frame. Columns that are too long are wrapped within their width, never cut. `every`: of all
+    settings, not of the telling ones."""
+    made = answered.rows(asked, every=every)
     if not made:
         return []
     others = list(dict.fromkeys(row.other for row in made))

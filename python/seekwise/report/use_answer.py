@@ -6,10 +6,12 @@ from seekwise.judge.for_use import ForSystem, Weighing
 from seekwise.judge.study_outcome import combination_name
 from seekwise.judge.system_choices import OVERALL
 from seekwise.judge.workloads import OperationMix
+from seekwise.number_text import plain_settings
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.outcome import advice, cautions, times
 from seekwise.store.database import IMPORTED
 from seekwise.workload.live_plan import CONTROL_SUFFIX
+from seekwise.workload.study.factors import factor
 from seekwise.workload.study.plan import Plan
 
 NOT_COVERED_MUCH = 0.2
@@ -34,14 +36,24 @@ def of_use(weighing: Weighing, plan: Plan) -> Advice:
         keep = "" if plan.backend == IMPORTED else f" Keep {reference}."
         return Advice(f"Not measured long enough for {workload.name} to tell settings apart.{keep}", caution=caution)
     if best is None:
-        return Advice(f"Keep {reference}: {_where(workload)} no tested setting is better.", caution=caution)
+        take, what = ("Build", "array") if _is_built(reference, plan) else ("Keep", "setting")
+        return Advice(
+            f"{take} {plain_settings(reference)}: {_where(workload)} no tested {what} is better.", caution=caution
+        )
+    take, rather = ("Build", "rather than") if _is_built(reference, plan) else ("Set", "instead of")
     return Advice(
-        f"Set {best} instead of {reference} for {workload.name}.",
+        f"{take} {plain_settings(best)} {rather} {plain_settings(reference)} for {workload.name}.",
         _reasons(weighing, plan),
         weighing.lines.set,
         weighing.lines.undo,
         caution,
     )
+
+
+def _is_built(label: str, plan: Plan) -> bool:
+    """Whether a setting is an array to build: nothing of the kind is in force."""
+    values = next((setting.values for setting in plan.settings if setting.label == label), {})
+    return any(row is not None and row.where == "build" for row in map(factor, values))
 
 
 def _warnings(weighing: Weighing) -> list[str]:
@@ -56,7 +68,7 @@ def _warnings(weighing: Weighing) -> list[str]:
 
 def _reasons(weighing: Weighing, plan: Plan) -> tuple[str, ...]:
     weighed = weighing.weighed
-    standing = next(each for each in weighed.standings if each.setting == weighing.best)
+    standing = next(other for other in weighed.standings if other.setting == weighing.best)
     _, low, high = standing.ratios["rate"]
     reasons = [f"rate, weighted by the shares of its operations: {times(low, high, more_is_better=True)}"]
     others = [name for name in weighed.best if name != standing.setting]

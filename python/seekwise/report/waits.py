@@ -1,8 +1,9 @@
-"""Where reads and writes wait, in the scheduler or at the drive: why one job of several is slow while the storage as a whole is not."""
+"""Where reads and writes wait, in the scheduler or at the drive: why one job of several is slow while the storage as a
+whole is not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,9 +38,13 @@ class Waits:
         return self.scheduler + self.drive
 
 
-def columns(rows: Sequence[StretchRow]) -> list[tuple]:
+Column = tuple[str, str, "Callable[[StretchRow], str]"]
+"""(title, meaning, text of a row)."""
+
+
+def columns(rows: Sequence[StretchRow]) -> list[Column]:
     """(title, meaning, text of a row) of each direction that occurs."""
-    found: list[tuple] = []
+    found: list[Column] = []
     for name, title in (("reads", "Read"), ("writes", "Write")):
         if any(getattr(row, name).count >= LEAST for row in rows):
             found.append((f"{title}: in the scheduler [ms]", f"Mean time of a {title.lower()} from its arrival to its dispatch.", _text(name, "scheduler")))  # fmt: skip
@@ -47,7 +52,7 @@ def columns(rows: Sequence[StretchRow]) -> list[tuple]:
     return found
 
 
-def _text(name: str, part: str):
+def _text(name: str, part: str) -> Callable[[StretchRow], str]:
     def text(row: StretchRow) -> str:
         found = getattr(row, name)
         return _ms(getattr(found, part)) if found.count else "–"

@@ -1,4 +1,5 @@
-"""The answer to "what if": a recorded load on other storage, in words and as a table. The command and every later output of its run say the same."""
+"""The answer to "what if": a recorded load on other storage, in words and as a table. The command and every later
+output of its run say the same."""
 
 from __future__ import annotations
 
@@ -62,12 +63,13 @@ def table(
     load: Recorded | None,
     opened: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """`opened`: {setting: p99 where every request comes at its recorded time}. The recording, the foreground of each setting, then each group of programs where there are several; at most 80 columns."""
+    """`opened`: {setting: p99 where every request comes at its recorded time}. The recording, the foreground of each
+    setting, then each group of programs where there are several; at most 80 columns."""
     width = min(max([len("as recorded"), *(len(row.setting) for row in order)]), 26 if opened else 36)
     head = f"{'setting':{width}} {'p50':>8} {'p99':>8} {'MB/s':>7} {'IOPS':>7} {'time':>7}"
     said = [head + (f" {'open p99':>9}" if opened else "")]
     if load is not None:
-        half, tail = (time_word(each) if each else "–" for each in (load.p50_ns, load.p99_ns))
+        half, tail = (time_word(latency) if latency else "–" for latency in (load.p50_ns, load.p99_ns))
         rates = f"{_number(load.rate_bytes_per_s / 1e6):>7} {_number(load.iops):>7} {seconds(load.elapsed_s):>7}"
         said.append(f"{'as recorded':{width}} {half:>8} {tail:>8} {rates}")
     for row in order[:ROWS_SHOWN]:
@@ -90,7 +92,8 @@ def table(
 
 
 def _lines(name: str, row: WhatIfRow, width: int, more: str = "", *, is_behind: bool = False) -> list[str]:
-    """The figures of a setting; what of its name does not fit stands below. A queue that only grows has no latency worth a number."""
+    """The figures of a setting; what of its name does not fit stands below. A queue that only grows has no latency
+    worth a number."""
     first, *rest = textwrap.wrap(name, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
     half, tail = ("grows", "grows") if is_behind else (time_word(row.p50_ns), time_word(row.p99_ns))
     figures = (
@@ -133,7 +136,7 @@ def table_of(records: Sequence[Record]) -> list[str]:
 
 def open_p99(records: Sequence[Record]) -> dict[str, float]:
     """{setting: p99 of the replay at recorded times}; empty where the run had none (`--open`)."""
-    return {each.setting: float(each.load[OPEN_P99]) for each in records if OPEN_P99 in each.load}
+    return {record.setting: float(record.load[OPEN_P99]) for record in records if OPEN_P99 in record.load}
 
 
 def advice(records: Sequence[Record], labels: Sequence[str], cautions: tuple[str, ...]) -> Advice | None:

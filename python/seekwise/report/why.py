@@ -1,4 +1,5 @@
-"""What lies behind the numbers, as far as the records hold it: merges, size of requests at the drive, waiting, cache and drives.
+"""What lies behind the numbers, as far as the records hold it: merges, size of requests at the drive, waiting, cache
+and drives.
 
 Simulated runs count what the model did; measured ones what the kernel counted. What was not recorded is not guessed.
 """
@@ -45,7 +46,8 @@ class Causes:
 
 
 def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
-    """`shown`: a stretch is drawn request by request. A row per operation and setting over all that it did; None where no column is known."""
+    """`shown`: a stretch is drawn request by request. A row per operation and setting over all that it did; None where
+    no column is known."""
     groups: dict[tuple[str, str, str], list[tuple[Record, Phase]]] = {}
     locks = False
     for record in records:
@@ -96,12 +98,12 @@ def _values(phases: Sequence[Phase]) -> list[float | None]:
     seconds = sum(phase.elapsed_s for phase in phases)
     merged = [phase.details["merges"] for phase in phases if "merges" in phase.details]
     members = [phase.details["members"] for phase in phases if isinstance(phase.details.get("members"), list)]
-    commands = sum(each["commands"] for group in members for each in group)
-    moved = sum(each["bytes_read"] + each["bytes_written"] for group in members for each in group)
+    commands = sum(member["commands"] for group in members for member in group)
+    moved = sum(member["bytes_read"] + member["bytes_written"] for group in members for member in group)
     counted = [phase for phase in phases if phase.device_bytes is not None]
     own = sum(phase.bytes for phase in counted)
     busy = [
-        sum(each["busy_ns"] for each in phase.details["members"])
+        sum(member["busy_ns"] for member in phase.details["members"])
         / len(phase.details["members"])
         / phase.elapsed_s
         / 1e9
@@ -126,7 +128,7 @@ def _values(phases: Sequence[Phase]) -> list[float | None]:
         min(sum(busy) / len(busy), 1.0) if busy else None,
         sum(phase.device_bytes or 0 for phase in counted) / own if counted and own else None,
         1e6 * cpu / ios if ios and cpu and alone else None,
-        *(each / cpu if each is not None and cpu else None for each in (waited, held)),
+        *(seconds / cpu if seconds is not None and cpu else None for seconds in (waited, held)),
     ]
 
 
@@ -157,7 +159,7 @@ def histograms(records: Sequence[Record], operation: str, factors: Mapping[str, 
         for phase in record.phases:
             if phase.operation == operation:
                 bins.setdefault(_name(record), []).append(phase.latency_bins)
-    return {name: merged(each) for name, each in bins.items()}
+    return {name: merged(counts) for name, counts in bins.items()}
 
 
 def nines(bins: Mapping[int, int], steps: int = 20) -> list[tuple[float, float]]:
@@ -195,7 +197,7 @@ def held_words(factors: Mapping[str, object]) -> str:
     parts = []
     for name, value in factors.items():
         if name == "threads":
-            parts.append(counted(value, "thread"))
+            parts.append(counted(int(str(value)), "thread"))
         elif name in ("system", "load", "scheduler") and value not in (None, ""):
             parts.append(str(value))
         elif value not in (None, ""):

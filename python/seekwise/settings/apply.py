@@ -1,6 +1,7 @@
 """Sets values until `seekwise revert`.
 
-The same ladder as for a trial (read, journal, write, read back), but the entry stays open: kind `applied`. Where one value
+The same ladder as for a trial (read, journal, write, read back), but the entry stays open: kind `applied`. Where one
+value
 is refused, or one file cannot be written, everything of this call is restored.
 """
 
@@ -15,13 +16,15 @@ from seekwise.control.journal import Entry, Journal
 from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.control.lock import devices_locked
 from seekwise.settings import persist
+from seekwise.settings.forms import File
 
 
 @dataclass(frozen=True)
 class Applied:
     """`entry` None: everything was set already. `before`, `seen`: all settings of the devices, as the kernel tells.
 
-    `written`: the entry of the files; of `apply(undecided=True)` the one that decides, and its files are still to be written.
+    `written`: the entry of the files; of `apply(undecided=True)` the one that decides, and its files are still to be
+    written.
     """
 
     entry: Entry | None
@@ -32,7 +35,8 @@ class Applied:
     written: Entry | None = None
 
     def moved(self, device: str) -> tuple[str, ...]:
-        """Names of settings that the kernel moved although nobody asked; the tunables of a scheduler come and go with it."""
+        """Names of settings that the kernel moved although nobody asked; the tunables of a scheduler come and go with
+        it."""
         before, seen, wanted = self.before[device], self.seen[device], self.wanted[device]
         switched = before.get("queue/scheduler") != seen.get("queue/scheduler")
         return tuple(
@@ -56,14 +60,17 @@ def apply(
     wanted: settings.Changes,
     root: Path = Path("/"),
     journal: Journal | None = None,
-    files: Sequence[persist.File] = (),
+    files: Sequence[File] = (),
     undecided: bool = False,
     **details: str,
 ) -> Applied:
-    """Sets the values and leaves them, and writes `files`: all of it or nothing. `details` (run, reason) stay in the journal.
+    """Sets the values and leaves them, and writes `files`: all of it or nothing. `details` (run, reason) stay in the
+    journal.
 
-    Until the last step both entries are pending: whatever ends us before, an error or a kill, everything is taken back. `undecided`
-    leaves that step to the caller (`decide`), and the writing of the files: should it die before, the next start of any command
+    Until the last step both entries are pending: whatever ends us before, an error or a kill, everything is taken back.
+    `undecided`
+    leaves that step to the caller (`decide`), and the writing of the files: should it die before, the next start of any
+    command
     takes everything back. Settings that are so already leave nothing to decide.
     """
     journal = journal if journal is not None else Journal()
@@ -101,7 +108,7 @@ def apply(
     return done
 
 
-def decide(done: Applied, journal: Journal, files: Sequence[persist.File] = (), root: Path = Path("/")) -> None:
+def decide(done: Applied, journal: Journal, files: Sequence[File] = (), root: Path = Path("/")) -> None:
     """From here on what was applied undecided stays, and `files` with it: one step for both.
 
     `files` are those that `apply` was given, made anew if need be: what somebody has written to them meanwhile is kept.

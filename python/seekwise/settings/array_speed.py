@@ -1,6 +1,8 @@
-"""Why is an md array no faster than one drive? What level, chunk, requests, the md thread and the members allow, and which of them binds.
+"""Why is an md array no faster than one drive? What level, chunk, requests, the md thread and the members allow, and
+which of them binds.
 
-Without load: five usual loads on one member and on the array, both simulated with a drive model of the members' class. While it works: what md and its members did
+Without load: five usual loads on one member and on the array, both simulated with a drive model of the members' class.
+While it works: what md and its members did
 between two readings of the kernel's counters. Either way the bound is read off who was busy.
 """
 
@@ -20,6 +22,7 @@ from seekwise.linux.resolve import ResolvedPath
 from seekwise.number_text import three
 from seekwise.settings.drive_class import class_of
 from seekwise.simulate import trial_spec
+from seekwise.simulate.spec import Answer, Spec
 from seekwise.workload.study.quantity import bytes_text
 
 BUSY = 0.9
@@ -86,15 +89,16 @@ class Seen:
 def array_of(found: ResolvedPath) -> BlockDevice | None:
     """The first md array with a level that is modelled, from the top down."""
     return next(
-        (each for each in found.chain() if each.kind == "md" and each.details.get("level") in KNOWN_LEVELS), None
+        (device for device in found.chain() if device.kind == "md" and device.details.get("level") in KNOWN_LEVELS),
+        None,
     )
 
 
-def spec_of(device: BlockDevice) -> dict[str, object]:
+def spec_of(device: BlockDevice) -> Spec:
     """The array as the simulator takes it."""
     details = device.details
     level = str(details["level"])
-    found: dict[str, object] = {"level": level, "members": int(details.get("raid_disks") or len(device.below))}
+    found: Spec = {"level": level, "members": int(details.get("raid_disks") or len(device.below))}
     if level != "raid1" and details.get("chunk_bytes"):
         found["chunk_kib"] = int(details["chunk_bytes"]) // 1024
     layout = str(details.get("layout_name", ""))
@@ -107,7 +111,7 @@ def spec_of(device: BlockDevice) -> dict[str, object]:
         found["bitmap"] = "internal"
     missing = int(details.get("degraded") or 0)
     if missing:
-        found["missing"] = sorted(place * int(str(found["members"])) // missing for place in range(missing))
+        found["missing"] = sorted(place * int(found["members"]) // missing for place in range(missing))
     return found
 
 
@@ -138,17 +142,13 @@ def bounds(found: ResolvedPath, device: BlockDevice, kernel: str | None, measure
     for title, unit, job in LOADS:
         alone = _simulated(model, None, job, version, rotational)
         whole = _simulated(model, array, job, version, rotational)
-        value = (lambda phase: phase["bytes"] / 1e6) if unit == "MB/s" else (lambda phase: phase["ios"])
-        rates = [value(phase) * 1e9 / phase["elapsed_ns"] for phase in (alone, whole)]
+        rates = [_rate(phase, unit) for phase in (alone, whole)]
         phrase = binds(seen_in(whole, job), array, are_alike=True)
         for without, words in STATES:
             # What binds for as long as the array is in this state: without it the same load is faster.
             if without in array and not (without == "bitmap" and job["read_percent"]):
-                healthy = {name: each for name, each in array.items() if name != without}
-                if (
-                    value(other := _simulated(model, healthy, job, version, rotational)) * 1e9 / other["elapsed_ns"]
-                    > GAIN * rates[1]
-                ):
+                healthy = {name: value for name, value in array.items() if name != without}
+                if _rate(_simulated(model, healthy, job, version, rotational), unit) > GAIN * rates[1]:
                     phrase = words
         loads.append(LoadBound(title, unit, rates[0], rates[1], phrase))
     return ArrayBounds(
@@ -160,7 +160,7 @@ STATES = (
     ("bitmap", "the bitmap: its page is written and flushed before the data"),
     ("missing", "the missing member: what it held is computed from the others"),
 )
-LOADS: tuple[tuple[str, str, dict[str, object]], ...] = (
+LOADS: tuple[tuple[str, str, Spec], ...] = (
     ("read 1 MiB at a time", "MB/s", {"pattern": "sequential", "block_bytes": MIB, "read_percent": 100.0}),
     ("write 1 MiB at a time", "MB/s", {"pattern": "sequential", "block_bytes": MIB, "read_percent": 0.0}),
     ("read 4 KiB, one at a time", "requests/s", {"pattern": "random", "block_bytes": 4096, "read_percent": 100.0}),
@@ -179,9 +179,12 @@ def kernel_of(release: str | None) -> str:
     )
 
 
-def _simulated(
-    model: str, array: dict[str, object] | None, job: dict[str, object], kernel: str, rotational: bool
-) -> dict:
+def _rate(phase: Answer, unit: str) -> float:
+    amount: float = phase["bytes"] / 1e6 if unit == "MB/s" else phase["ios"]
+    return amount * 1e9 / float(phase["elapsed_ns"])
+
+
+def _simulated(model: str, array: Spec | None, job: Spec, kernel: str, rotational: bool) -> Answer:
     device: dict[str, object] = {"model": model} if array is None else {"model": model, "array": array}
     phase = {"operation": "load", "runtime_ns": round(SECONDS[rotational] * 1e9), "jobs": [{"direct": True, **job}]}
     queue = {"scheduler": trial_spec.default_scheduler(kernel, model), "kernel": kernel}
@@ -190,18 +193,19 @@ def _simulated(
     )
     if "error" in result:
         raise UsageError(f"this array cannot be modelled: {result['error']}", hint="--watch 30s shows what it does")
-    return result["phases"][-1]
+    phase_of_load: Answer = result["phases"][-1]
+    return phase_of_load
 
 
-def seen_in(phase: dict, job: Mapping[str, object]) -> Seen:
+def seen_in(phase: Answer, job: Spec) -> Seen:
     """Of a simulated phase."""
     elapsed = phase["elapsed_ns"]
     cpu = phase["cpu"]
-    members = {f"member {place}": each["busy_ns"] / elapsed for place, each in enumerate(phase["members"])}
+    members = {f"member {place}": member["busy_ns"] / elapsed for place, member in enumerate(phase["members"])}
     task = (cpu["user_s"] + cpu["system_s"]) * 1e9 / elapsed
     return Seen(
-        members, cpu["thread_s"] * 1e9 / elapsed, task, float(str(job.get("depth", 1))), float(str(job["block_bytes"])),
-        1.0 - float(str(job["read_percent"])) / 100,
+        members, cpu["thread_s"] * 1e9 / elapsed, task, float(job.get("depth", 1)), float(job["block_bytes"]),
+        1.0 - float(job["read_percent"]) / 100,
     )  # fmt: skip
 
 
@@ -220,7 +224,7 @@ def counted(
     return Seen(busy, thread_s / seconds, 0.0, at_once, own.bytes / own.ios, own.write_bytes / max(own.bytes, 1))
 
 
-def binds(seen: Seen, array: Mapping[str, object], *, are_alike: bool = False) -> str:
+def binds(seen: Seen, array: Spec, *, are_alike: bool = False) -> str:
     """What keeps it from being faster, as a phrase. `are_alike`: members cannot differ in speed, as in a simulation."""
     level, chunk = str(array["level"]), int(str(array.get("chunk_kib", 0))) * 1024
     shares = sorted(seen.members.values())
@@ -250,36 +254,36 @@ def binds(seen: Seen, array: Mapping[str, object], *, are_alike: bool = False) -
     return "requests under way are too few to keep all drives busy"
 
 
-def fills_stripes(request_bytes: float, array: Mapping[str, object]) -> bool:
+def fills_stripes(request_bytes: float, array: Spec) -> bool:
     """Whether a request covers at least one row of data chunks, so that parity needs no reads."""
     parities = {"raid6": 2}.get(str(array["level"]), 1)
-    row = int(str(array.get("chunk_kib", 512))) * 1024 * (int(str(array["members"])) - parities)
+    row = int(array.get("chunk_kib", 512)) * 1024 * (int(array["members"]) - parities)
     return request_bytes >= row
 
 
-def words_of(array: Mapping[str, object]) -> str:
+def words_of(array: Spec) -> str:
     """`RAID 5 of 4, chunk 512 KiB, bitmap internal`."""
     parts = [f"RAID {str(array['level']).removeprefix('raid')} of {array['members']}"]
     parts += [f"chunk {array['chunk_kib']} KiB"] if "chunk_kib" in array else []
     parts += [f"layout {array['layout']}"] if "layout" in array else []
     parts += ["internal bitmap"] if "bitmap" in array else []
-    parts += [f"{len(list(array['missing']))} missing"] if "missing" in array else []  # type: ignore[call-overload]
+    parts += [f"{len(array['missing'])} missing"] if "missing" in array else []
     return ", ".join(parts)
 
 
-def _headline(name: str, loads: Sequence[LoadBound], array: Mapping[str, object]) -> str:
-    slow = [each for each in loads if each.gain < GAIN]
+def _headline(name: str, loads: Sequence[LoadBound], array: Spec) -> str:
+    slow = [load for load in loads if load.gain < GAIN]
     if not slow:
         best = max(loads, key=lambda each: each.gain)
         return f"{name} should be faster than one drive under each of these loads, {best.gain:.1f} times where it gains most ({best.load})."
-    told = " or ".join(f"{each.load} ({each.binds})" for each in slow[:2])
+    told = " or ".join(f"{load.load} ({load.binds})" for load in slow[:2])
     more = f", and in {len(slow) - 2} more loads below" if len(slow) > 2 else ""
     return f"{name} is no faster than one drive when programs {told}{more}."
 
 
-def advice_of(found: ArrayBounds, array: Mapping[str, object]) -> str:
+def advice_of(found: ArrayBounds, array: Spec) -> str:
     """One change worth making, by what binds; empty where none of the array's own settings would help."""
-    text = " ".join(each.binds for each in found.loads)
+    text = " ".join(load.binds for load in found.loads)
     name = found.array
     if "md's one thread" in text:
         return f"{lines.echo('4', f'/sys/block/{name}/md/group_thread_cnt')}   # more threads for stripes"
@@ -293,10 +297,10 @@ def advice_of(found: ArrayBounds, array: Mapping[str, object]) -> str:
 def table(found: ArrayBounds) -> list[str]:
     """Rows of at most 80 columns."""
     rows = [f"{'One program':28}{'One drive':>12}{'Array':>12}  What binds"]
-    for each in found.loads:
-        values = [f"{three(v)} MB/s" if each.unit == "MB/s" else f"{v:,.0f}/s" for v in (each.drive, each.array)]
-        head = f"{each.load:28}{values[0]:>12}{values[1]:>12}  "
-        rows += _hung(head, each.binds)
+    for load in found.loads:
+        values = [f"{three(v)} MB/s" if load.unit == "MB/s" else f"{v:,.0f}/s" for v in (load.drive, load.array)]
+        head = f"{load.load:28}{values[0]:>12}{values[1]:>12}  "
+        rows += _hung(head, load.binds)
     return rows
 
 
@@ -310,7 +314,7 @@ def _hung(head: str, text: str, width: int = 80) -> list[str]:
     return [*lines, line.rstrip()]
 
 
-def measured_line(name: str, own: DiskCounters, seen: Seen, array: Mapping[str, object], seconds: float) -> str:
+def measured_line(name: str, own: DiskCounters, seen: Seen, array: Spec, seconds: float) -> str:
     """What an array did while it was watched, and what bound it."""
     shares = ", ".join(f"{member} {100 * share:.0f} %" for member, share in seen.members.items())
     return (

@@ -81,7 +81,8 @@ def check(wanted: Wanted, stack: Stack) -> tuple[str, ...]:
 
 
 def check_values(wanted: Wanted, stack: Stack) -> None:
-    """Refuses values that no kernel takes for these devices; a device that is not there is somebody else's to refuse."""
+    """Refuses values that no kernel takes for these devices; a device that is not there is somebody else's to
+    refuse."""
     for name, values in wanted.items():
         for attribute, value in values.items():
             if name in stack.devices:
@@ -94,7 +95,7 @@ def _check_one(device: BlockDevice, attribute: str, value: str, values: dict[str
             return []
         module = attributes.SCHEDULER_MODULES.get(value)
         offered = ", ".join(device.schedulers_offered) or "none"
-        known = schedulers.known()
+        known = schedulers.registry()
         if module and any(known[name].multi_queue for name in device.schedulers_offered if name in known):
             return [f"{device.name} offers {value} only once the module {module} is loaded (now: {offered})"]
         raise UsageError(

@@ -1,6 +1,8 @@
-"""Which scheduler to ship for every machine: a choice for each class of drive, the evidence that ships, and the udev rule that says the same.
+"""Which scheduler to ship for every machine: a choice for each class of drive, the evidence that ships, and the udev
+rule that says the same.
 
-drive_classes.json (tools/drive_classes.py) holds values and where they come from, no conclusions. Each source (a model, a machine) is judged by itself,
+drive_classes.json (tools/drive_classes.py) holds values and where they come from, no conclusions. Each source (a model,
+a machine) is judged by itself,
 and the choice is for one of them at random: how much drives of a class differ is part of how sure it is.
 """
 
@@ -45,7 +47,8 @@ class DriveClass:
     match: str
     """Of a udev rule, after the classes before it."""
     defaults: tuple[tuple[str, str], ...]
-    """(scheduler, further match): what the kernel gives such a drive by itself (Linux block/elevator.c, elevator_get_default: mq-deadline with one
+    """(scheduler, further match): what the kernel gives such a drive by itself (Linux block/elevator.c,
+    elevator_get_default: mq-deadline with one
     hardware queue, none with several)."""
     instead: str = ""
     """What can be said where no figure can exist."""
@@ -111,7 +114,10 @@ class ClassChoice:
 
 @cache
 def _stored() -> dict[str, Any]:
-    return json.loads((files("seekwise.settings") / "drive_classes.json").read_text(encoding="utf-8"))
+    document: dict[str, Any] = json.loads(
+        (files("seekwise.settings") / "drive_classes.json").read_text(encoding="utf-8")
+    )
+    return document
 
 
 def class_of(device: BlockDevice) -> DriveClass | None:
@@ -131,15 +137,15 @@ def class_of(device: BlockDevice) -> DriveClass | None:
         name = "NVMe SSD"
     elif device.kind == "disk" and device.transport in ("sata", "ata", "sas"):
         name = "hard disk" if device.rotational else "SATA SSD"
-    return next((each for each in CLASSES if each.name == name), None)
+    return next((drive_class for drive_class in CLASSES if drive_class.name == name), None)
 
 
 def evidence(name: str) -> tuple[Source, ...]:
     """Everything that ships for the class."""
     return tuple(
-        Source(each["basis"], each["source"], each["says"], bool(each["values"]))
-        for each in _stored()["sources"]
-        if each["class"] == name
+        Source(source["basis"], source["source"], source["says"], bool(source["values"]))
+        for source in _stored()["sources"]
+        if source["class"] == name
     )
 
 
@@ -159,7 +165,7 @@ def _entries(source: dict[str, Any]) -> list[UseFigure]:
         found.append(
             UseFigure(
                 about["use"], about["metric"], about["unit"], about["unit"] != "ms", about["threshold"],
-                Values(tuple(each for each in SCHEDULERS if each in by_scheduler), rows),
+                Values(tuple(name for name in SCHEDULERS if name in by_scheduler), rows),
                 about["role"], about["group"], about["title"], about["role"], about["purpose"], kind=kind,
                 conditions=Conditions(
                     f"{kind} {about['role']}", exact=is_single, added_log=ADDED_LOG,
@@ -173,47 +179,56 @@ def _entries(source: dict[str, Any]) -> list[UseFigure]:
 @cache
 def choice(name: str, group: str | None = None) -> ClassChoice:
     """The judge's choice for a class, for everything or for one group of uses."""
-    about = next(each for each in CLASSES if each.name == name)
+    about = next(drive_class for drive_class in CLASSES if drive_class.name == name)
     known = evidence(name)
-    parts = [_entries(each) for each in _stored()["sources"] if each["class"] == name and each["values"]]
+    parts = [_entries(source) for source in _stored()["sources"] if source["class"] == name and source["values"]]
     decided: list[Decided] = []
     for default, _ in about.defaults:
-        judged = of_any([judge(each, default, with_pairs=False) for each in parts], default)
+        judged = of_any([judge(part, default, with_pairs=False) for part in parts], default)
         decided.append(made(judged, default, SCHEDULERS))
-    chosen = [found for each in decided if (found := each.by_group.get(group) if group else each.choice) is not None]
+    chosen = [
+        found
+        for decision in decided
+        if (found := decision.by_group.get(group) if group else decision.choice) is not None
+    ]
     if not chosen:
         return ClassChoice(
-            name, KEPT, tuple(each for each, _ in about.defaults), None, "", None, None, None, "mechanism",
+            name, KEPT, tuple(scheduler for scheduler, _ in about.defaults), None, "", None, None, None, "mechanism",
             about.instead or f"no figures ship for {group}", known, _rule(about, []),
         )  # fmt: skip
-    settings = tuple(dict.fromkeys(each.setting for each in chosen))
-    keeps = len(about.defaults) > 1 and not any(each.changes for each in chosen)
+    settings = tuple(dict.fromkeys(picked.setting for picked in chosen))
+    keeps = len(about.defaults) > 1 and not any(picked.changes for picked in chosen)
     worst = max(chosen, key=lambda each: each.regret_high)
-    quick = [found for each in decided if (found := each.by_purpose.get("responsive")) is not None]
-    other = next((each for each in quick if each.changes and each.setting not in settings), None)
+    quick = [found for decision in decided if (found := decision.by_purpose.get("responsive")) is not None]
+    other = next((picked for picked in quick if picked.changes and picked.setting not in settings), None)
     other_name = other.setting if other else _probable(quick, settings)
     return ClassChoice(
-        name, KEPT if keeps else " / ".join(settings), tuple(each for each, _ in about.defaults), other_name,
+        name, KEPT if keeps else " / ".join(settings), tuple(scheduler for scheduler, _ in about.defaults), other_name,
         _price(decided[0], other_name, about.defaults[0][0]) if other_name else "",
         chosen[0].expected_gain, worst.expected_regret, worst.regret_high, _sure(known, worst), _why(chosen, about), known,
-        _rule(about, [] if keeps else [each.setting for each in chosen]), decided[0].judged, tuple(chosen),
+        _rule(about, [] if keeps else [picked.setting for picked in chosen]), decided[0].judged, tuple(chosen),
     )  # fmt: skip
 
 
 def _probable(quick: Sequence[Choice], settings: Sequence[str]) -> str | None:
     """Where no other one is advised: what is probably more responsive at a price that forbids it."""
     return next(
-        (each.alternative.setting for each in quick if each.alternative and each.alternative.setting not in settings),
+        (
+            picked.alternative.setting
+            for picked in quick
+            if picked.alternative and picked.alternative.setting not in settings
+        ),
         None,
     )
 
 
 def _price(decided: Decided, setting: str, base: str) -> str:
-    """What the more responsive scheduler gains where it gains most, what that costs in the same use, and the highest price in any other."""
+    """What the more responsive scheduler gains where it gains most, what that costs in the same use, and the highest
+    price in any other."""
     gains = [
-        (float(gain.mean()), each)
-        for each in decided.judged
-        if each.counts and each.group != LIMITS and (gain := each.gain(setting, base)) is not None
+        (float(gain.mean()), entry)
+        for entry in decided.judged
+        if entry.counts and entry.group != LIMITS and (gain := entry.gain(setting, base)) is not None
     ]
     if not gains:
         return ""
@@ -241,8 +256,8 @@ def _much(log_ratio: float) -> str:
 
 def _why(chosen: Sequence[Choice], about: DriveClass) -> str:
     first = chosen[0]
-    if any(each.changes for each in chosen):
-        best = next(each for each in chosen if each.changes)
+    if any(picked.changes for picked in chosen):
+        best = next(picked for picked in chosen if picked.changes)
         most = f", most in “{best.gains[0].title}”" if best.gains else ""
         return f"expected {100 * best.expected_gain:.0f} % better than {about.defaults[0][0]}{most}"
     if first.expected_regret < 0.005:
@@ -252,7 +267,7 @@ def _why(chosen: Sequence[Choice], about: DriveClass) -> str:
 
 def _sure(known: Sequence[Source], worst: Choice) -> Sure:
     """Never more than fair: no class was measured on several machines of different make."""
-    is_real = any(each.basis in REAL and each.has_figures for each in known)
+    is_real = any(source.basis in REAL and source.has_figures for source in known)
     return "fair" if is_real and worst.regret_high <= LOST_MUCH else "weak"
 
 
@@ -271,21 +286,21 @@ def row(found: ClassChoice) -> tuple[str, str, str, str]:
     """Of the table: the class, its default, how sure that is, and the evidence."""
     name = "dm map, md array" if found.drive_class == "device-mapper" else found.drive_class
     if found.sure == "mechanism":
-        why = next(each.instead for each in CLASSES if each.name == found.drive_class)
+        why = next(drive_class.instead for drive_class in CLASSES if drive_class.name == found.drive_class)
         return (name, found.scheduler, *(("certain", "nothing to schedule") if why else ("not known", "none ships")))
     return name, found.scheduler, found.sure, bases(found.evidence)
 
 
 def bases(known: Sequence[Source]) -> str:
     """`measured 1, simulated 3`, the most telling first."""
-    counted = Counter(each.basis for each in known)
+    counted = Counter(source.basis for source in known)
     order = ("measured", "testbed", "published", "simulated")
     return ", ".join(f"{name} {counted[name]}" for name in order if counted[name])
 
 
 def rules(choices: Sequence[ClassChoice]) -> str:
     """The udev rules: each class is set once, when the drive appears, so that a value set by hand stays."""
-    chosen = {each.drive_class: each for each in choices}
+    chosen = {found.drive_class: found for found in choices}
     lines = [
         "# The I/O scheduler for each class of drive, as `seekwise advise --classes` chooses it from the evidence that ships.",
         f'ACTION!="add", {JUMP}',
@@ -294,10 +309,10 @@ def rules(choices: Sequence[ClassChoice]) -> str:
         "# Volumes of RAID controllers: no evidence ships.",
         f"{NOT_ASKED}, {JUMP}",
     ]
-    for each in CLASSES:
-        found = chosen[each.name]
+    for drive_class in CLASSES:
+        found = chosen[drive_class.name]
         lines += [
-            f"# {each.name}: {found.scheduler} ({'; '.join(reversed(row(found)[2:]))})",
+            f"# {drive_class.name}: {found.scheduler} ({'; '.join(reversed(row(found)[2:]))})",
             *found.rule,
         ]
     return "\n".join([*lines, f'LABEL="{LABEL}"', ""])
@@ -315,15 +330,15 @@ CAUTIONS = (
 
 def groups() -> tuple[str, ...]:
     """Groups of uses that figures ship for."""
-    known = dict.fromkeys(each["group"] for each in _stored()["figures"].values())
-    return tuple(each for each in known if each != LIMITS)
+    known = dict.fromkeys(figure["group"] for figure in _stored()["figures"].values())
+    return tuple(group for group in known if group != LIMITS)
 
 
 def headline(found: Sequence[ClassChoice], group: str | None = None) -> str:
     """What to ship, in one sentence."""
     whom: dict[str, list[str]] = {}
-    for each in found:
-        whom.setdefault(each.scheduler, []).extend(_PLURAL[each.drive_class].split(", "))
+    for advice in found:
+        whom.setdefault(advice.scheduler, []).extend(_PLURAL[advice.drive_class].split(", "))
     most = sorted((name for name in whom if name != KEPT), key=lambda name: -len(whom[name]))
     said = [f"{name} for {listed(whom[name])}" for name in most]
     left = f"leave {listed(whom[KEPT])} to the kernel" if KEPT in whom else ""
@@ -343,13 +358,14 @@ _PLURAL = {
 
 
 def quicker(found: Sequence[ClassChoice]) -> list[str]:
-    """Where another scheduler keeps programs more responsive, in a sentence for each scheduler with the figures of the first class."""
+    """Where another scheduler keeps programs more responsive, in a sentence for each scheduler with the figures of the
+    first class."""
     named: dict[str, list[ClassChoice]] = {}
-    for each in found:
-        if each.responsive:
-            named.setdefault(each.responsive, []).append(each)
+    for advice in found:
+        if advice.responsive:
+            named.setdefault(advice.responsive, []).append(advice)
     return [
-        f"On {listed(word for each in those for word in _PLURAL[each.drive_class].split(', '))} {name} may be quicker while busy, at a price; "
+        f"On {listed(word for advice in those for word in _PLURAL[advice.drive_class].split(', '))} {name} may be quicker while busy, at a price; "
         f"on {_PLURAL[those[0].drive_class]}: {those[0].responsive_price}."
         for name, those in named.items()
     ]
@@ -360,5 +376,8 @@ def reasons(found: ClassChoice) -> list[str]:
     said = [f"{found.drive_class}: {found.scheduler}. {found.why[0].upper()}{found.why[1:]}."]
     if found.responsive:
         said.append(f"  {found.responsive}: {found.responsive_price}.")
-    said += [f"  {each.basis}: {each.source}{f': {each.says}' if each.says else ''}" for each in found.evidence]
+    said += [
+        f"  {evidence.basis}: {evidence.source}{f': {evidence.says}' if evidence.says else ''}"
+        for evidence in found.evidence
+    ]
     return [*said, *(f"  {line}" for line in found.rule)]

@@ -1,7 +1,9 @@
 """Who else sets what `apply --persist` is about to set: found before anything is written.
 
-After a start the kernel's boot line acts first, then udev, then sysfsutils and tmpfiles.d, then TuneD, then scripts; the last one
-wins. A file of ours that acts earlier than somebody else's with another value would lose, minutes after the start or at once.
+After a start the kernel's boot line acts first, then udev, then sysfsutils and tmpfiles.d, then TuneD, then scripts;
+the last one
+wins. A file of ours that acts earlier than somebody else's with another value would lose, minutes after the start or at
+once.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import Setter, assignment, find_setters
-from seekwise.linux.setters.assignment import UNKNOWN_VALUE
+from seekwise.linux.setters.assignment import UNKNOWN_VALUE, Rank
 from seekwise.linux.tree import Tree
 from seekwise.settings.forms import Wanted
 from seekwise.settings.forms.udev import PATH as UDEV_PATH
@@ -36,7 +38,7 @@ class Conflict(Setter):
         return f"{what}, before us{doubt}: it is overridden by {self.ours}"
 
 
-def rank_of(way: str) -> tuple[object, ...] | None:
+def rank_of(way: str) -> Rank | None:
     """When the file of a way acts, on the scale of `Setter.rank`; None for a way that sets no value itself."""
     match way:
         case "udev":
@@ -55,7 +57,7 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
     ranks = [rank for way in ways if (rank := rank_of(way)) is not None]
     if not ranks:
         return []
-    ours = max(ranks, key=lambda rank: rank[0])
+    ours = max(ranks, key=lambda rank: rank[:1])
     found = []
     for setter in find_setters(tree, stack):
         value = wanted.get(setter.device, {}).get(setter.attribute)
@@ -71,9 +73,9 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
     return found
 
 
-def _after(setter: Setter, ours: tuple[object, ...]) -> bool:
+def _after(setter: Setter, ours: Rank) -> bool:
     if setter.rank[0] != ours[0]:
-        return setter.rank[0] > ours[0]  # type: ignore[operator]
+        return setter.rank[:1] > ours[:1]
     if setter.kind == "udev":
         # Within udev the files act in the order of their names; rules of the SCSI device come before the disk's.
         name = setter.file.rpartition("/")[2]

@@ -1,4 +1,5 @@
-"""Which scheduler for this drive, by its class: one sentence without measuring, from evidence that ships, and the command that measures."""
+"""Which scheduler for this drive, by its class: one sentence without measuring, from evidence that ships, and the
+command that measures."""
 
 from __future__ import annotations
 

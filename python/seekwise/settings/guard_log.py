@@ -6,11 +6,14 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from seekwise.control.process import ProcessIdentity
 from seekwise.control.state import SYSTEM_STATE, state_folder
 from seekwise.files import make_folders, read_text, write_whole
 
+GuardDocument = dict[str, Any]
+"""A guard as its file has it: devices, what is wanted, its process, how it ended."""
 SCHEMA = "seekwise.guard/1"
 SHOWN_MAX = 5
 ENDED = ".ended"
@@ -24,7 +27,7 @@ def folder(state: Path | None = None) -> Path:
     return (state or state_folder()) / "guard"
 
 
-def write(document: dict[str, object], state: Path | None = None) -> Path:
+def write(document: GuardDocument, state: Path | None = None) -> Path:
     """Replaces the file of this guard; `document["id"]` names it."""
     place = folder(state)
     make_folders(place)
@@ -33,7 +36,7 @@ def write(document: dict[str, object], state: Path | None = None) -> Path:
     return file
 
 
-def read(state: Path | None = None) -> list[dict[str, object]]:
+def read(state: Path | None = None) -> list[GuardDocument]:
     """The latest guards, the newest last."""
     place = folder(state)
     if state is None and not place.is_dir() and not os.environ.get("SEEKWISE_STATE"):
@@ -45,7 +48,7 @@ def read(state: Path | None = None) -> list[dict[str, object]]:
     return [document for _, document in _documents(files[-SHOWN_MAX:]) if document.get("schema") == SCHEMA]
 
 
-def undecided(state: Path | None = None) -> list[dict[str, object]]:
+def undecided(state: Path | None = None) -> list[GuardDocument]:
     """Every guard that has not said how it ended, the oldest first; its process may be gone."""
     return [
         document
@@ -54,7 +57,7 @@ def undecided(state: Path | None = None) -> list[dict[str, object]]:
     ]
 
 
-def _documents(files: Sequence[Path]) -> Iterator[tuple[Path, dict[str, object]]]:
+def _documents(files: Sequence[Path]) -> Iterator[tuple[Path, GuardDocument]]:
     """What can be read of them."""
     for file in files:
         try:
@@ -88,9 +91,9 @@ def is_confirmed(identity: str, state: Path | None = None) -> bool:
     return (folder(state) / f"{identity}{CONFIRMED}").exists()
 
 
-def waiting(state: Path | None = None) -> list[dict[str, object]]:
+def waiting(state: Path | None = None) -> list[GuardDocument]:
     """Changes that wait for their confirmation."""
-    return [each for each in undecided(state) if each.get("outcome") == WAITING and not is_dead(each)]
+    return [document for document in undecided(state) if document.get("outcome") == WAITING and not is_dead(document)]
 
 
 def is_marked_ended(identity: str, state: Path | None = None) -> bool:
@@ -111,7 +114,7 @@ DONE = frozenset({"kept", "rolled back", "failed", "nothing to set"})
 """How a guard ends."""
 
 
-def is_dead(document: dict[str, object]) -> bool:
+def is_dead(document: GuardDocument) -> bool:
     """Whether its process has gone before it decided; what it had set is taken back by the next command, then."""
     process = document.get("process")
     if document.get("outcome") in DONE or not isinstance(process, dict):
@@ -122,7 +125,7 @@ def is_dead(document: dict[str, object]) -> bool:
         return False
 
 
-def sentence(document: dict[str, object]) -> str:
+def sentence(document: GuardDocument) -> str:
     """`guard of 2026-11-22T10:00:00Z on sda: rolled back: …`."""
     devices = ", ".join(map(str, document.get("devices") or ()))
     outcome = f"{document.get('outcome')}: {document.get('headline')}"

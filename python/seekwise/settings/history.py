@@ -1,7 +1,9 @@
 """What seekwise has set on this machine, when, and on which evidence: one line per event in `STATE/history.jsonl`.
 
-The journal says how to go back and forgets an entry once it is undone or gone with a restart; this file remembers what was meant to
-be, so that `seekwise status` can tell when it no longer is. `revert` writes a line too: from there on nothing is expected.
+The journal says how to go back and forgets an entry once it is undone or gone with a restart; this file remembers what
+was meant to
+be, so that `seekwise status` can tell when it no longer is. `revert` writes a line too: from there on nothing is
+expected.
 """
 
 from __future__ import annotations
@@ -128,11 +130,14 @@ def applications(folder: Path | None = None) -> list[Application]:
 
 
 def in_force_by_root() -> list[Application]:
-    """What root has applied and neither `revert` nor a restart has undone, for a user who cannot read root's journal."""
+    """What root has applied and neither `revert` nor a restart has undone, for a user who cannot read root's
+    journal."""
     if os.geteuid() == 0 or os.environ.get("SEEKWISE_STATE"):
         return []
     boot = boot_id()
-    return [each for each in applications(SYSTEM_STATE) if each.persisted or each.boot == boot]
+    return [
+        application for application in applications(SYSTEM_STATE) if application.persisted or application.boot == boot
+    ]
 
 
 @cache
@@ -157,7 +162,7 @@ def expected(stack: Stack, folder: Path | None = None) -> dict[str, dict[str, Ex
     return result
 
 
-def made(
+def application_of(
     wanted: dict[str, dict[str, str]],
     before: dict[str, dict[str, str]],
     stack: Stack,
@@ -179,7 +184,9 @@ def evidence_of(run: Run, store: Store) -> Evidence:
     environment = record.environment if record else {}
     devices = environment.get("devices") or []
     firmware = {
-        str(each["name"]): str(each["firmware"]) for each in devices if isinstance(each, dict) and each.get("firmware")
+        str(device["name"]): str(device["firmware"])
+        for device in devices
+        if isinstance(device, dict) and device.get("firmware")
     }
     kernel = environment.get("kernel")
     return Evidence(run.run_id, run.ended_at or run.created_at, str(kernel) if kernel else None, firmware)

@@ -1,6 +1,7 @@
 """What an earlier `apply --persist` wrote stays when a later one is about other devices or other settings.
 
-Each way has a function `(old text, new text) → text of both`. Where both say something of the same thing the new one holds; lines
+Each way has a function `(old text, new text) → text of both`. Where both say something of the same thing the new one
+holds; lines
 that are not ours stay where they are. A scheduler's tunables go with their scheduler.
 """
 
@@ -18,7 +19,8 @@ _SCHEDULER = "queue/scheduler"
 
 
 def udev(old: str, new: str) -> str:
-    """One rule per device; the part between ACTION and the first ATTR says which device. The new rule says when it acts."""
+    """One rule per device; the part between ACTION and the first ATTR says which device. The new rule says when it
+    acts."""
     rules = _by_device(new)
     lines = []
     for line in old.splitlines():
@@ -88,7 +90,8 @@ def boot(old: str, new: str) -> str:
 
 
 def tuned(old: str, new: str) -> str:
-    """Sections with `name=value`; `include` of the old one stays where the new one has none: by then the profile in force is ours."""
+    """Sections with `name=value`; `include` of the old one stays where the new one has none: by then the profile in
+    force is ours."""
     sections = _sections(old)
     for heading, lines in _sections(new).items():
         own = sections.setdefault(heading, {})

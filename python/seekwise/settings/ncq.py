@@ -1,6 +1,8 @@
-"""Native command queueing by hand: `ncq=on`, `ncq=off`, or a depth, through `queue_depth`; and why the kernel may refuse.
+"""Native command queueing by hand: `ncq=on`, `ncq=off`, or a depth, through `queue_depth`; and why the kernel may
+refuse.
 
-libata keeps one of a drive's 32 tags for its own use until Linux 4.18 (31 of 32); since 4.19 all 32 are used (commit 28361c403683,
+libata keeps one of a drive's 32 tags for its own use until Linux 4.18 (31 of 32); since 4.19 all 32 are used (commit
+28361c403683,
 "libata: add extra internal command").
 """
 

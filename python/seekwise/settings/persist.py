@@ -1,9 +1,12 @@
 """Values that outlive a reboot: one small file of ours per way, never an edit of somebody else's.
 
-What is written is a form (`seekwise.settings.forms`). What an earlier call wrote stays (`merge`). Each file is journalled before it is written, with everything that it was (`exact`), and
-taken back by `seekwise revert`, unless somebody has edited it since (`control.persisted`). `apply.apply` writes files and settings as one.
+What is written is a form (`seekwise.settings.forms`). What an earlier call wrote stays (`merge`). Each file is
+journalled before it is written, with everything that it was (`exact`), and
+taken back by `seekwise revert`, unless somebody has edited it since (`control.persisted`). `apply.apply` writes files
+and settings as one.
 
-Not done: the boot parameter `elevator=` of kernels before 5.0 where the boot loader reads no file beside its own; it is only said.
+Not done: the boot parameter `elevator=` of kernels before 5.0 where the boot loader reads no file beside its own; it is
+only said.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seekwise.control import exact, interrupt, notice, persisted
-from seekwise.control.journal import Entry, Journal
+from seekwise.control.journal import Entry, Item, Journal
 from seekwise.control.settings import Changes, normalised
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.linux.block_device import Stack
@@ -27,7 +30,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9 _.,:+/=@#-]*")
 
 
 def file_for(way: str, wanted: Changes, stack: Stack) -> File:
-    """The file of a way with what `wanted` says and what it says already of other devices and settings. Changes nothing."""
+    """The file of a way with what `wanted` says and what it says already of other devices and settings. Changes
+    nothing."""
     values = normalised(wanted)
     for device, settings in values.items():
         for name, value in settings.items():
@@ -61,7 +65,7 @@ def open_entry(made: Sequence[File], journal: Journal, root: Path = Path("/")) -
     return journal.open("persisted", items, pending=True) if items else None
 
 
-def items_for(made: Sequence[File], root: Path = Path("/")) -> list[dict]:
+def items_for(made: Sequence[File], root: Path = Path("/")) -> list[Item]:
     """Looks whether the files can be written; what the journal keeps of each that is not so already."""
     items = []
     for file in made:

@@ -1,6 +1,7 @@
 """The values that each setting accepts, from the description of a machine, which may be another machine.
 
-The kernel rejects an invalid value when it is written to sysfs. A file for another machine, or for the next boot, gets no such check:
+The kernel rejects an invalid value when it is written to sysfs. A file for another machine, or for the next boot, gets
+no such check:
 udev would only log the rejected value. So the file's values are checked here, before it is written.
 """
 
@@ -59,7 +60,8 @@ def check(device: BlockDevice, attribute: str, value: str, stack: Stack) -> None
 
 
 def _depth(device: BlockDevice, stack: Stack) -> int | None:
-    """What a SATA drive takes: libata has 32 tags, 31 of them for commands until Linux 4.18. Others depend on their driver."""
+    """What a SATA drive takes: libata has 32 tags, 31 of them for commands until Linux 4.18. Others depend on their
+    driver."""
     state = device.details.get("ncq")
     if not isinstance(state, dict):
         return None

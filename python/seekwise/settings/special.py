@@ -1,4 +1,5 @@
-"""Storage whose settings mean less, or something else, than those of a local drive: guests, USB bridges, ZFS, zoned drives, in one sentence each."""
+"""Storage whose settings mean less, or something else, than those of a local drive: guests, USB bridges, ZFS, zoned
+drives, in one sentence each."""
 
 from __future__ import annotations
 
@@ -35,18 +36,19 @@ def usb_depth(device: BlockDevice) -> str:
 
 
 def unseen(devices: Sequence[BlockDevice], tree: Tree) -> list[str]:
-    """What cannot be examined from here, and what bounds the drives whatever is set: disks of a guest, USB bridges that take one command at a time."""
+    """What cannot be examined from here, and what bounds the drives whatever is set: disks of a guest, USB bridges that
+    take one command at a time."""
     said = []
-    guests = [each for each in devices if is_virtual(each)]
+    guests = [device for device in devices if is_virtual(device)]
     if guests:
         said.append(
-            f"the drives behind {listed([each.name for each in guests])}: {twice_scheduled(guests[0], tree)}, under limits and on storage that "
+            f"the drives behind {listed([guest.name for guest in guests])}: {twice_scheduled(guests[0], tree)}, under limits and on storage that "
             "a guest does not see; `seekwise doctor PATH --watch 30s` here and on the host tells whose queue is long"
         )
-    slow = [each.name for each in devices if each.transport == "usb" and each.driver == "usb-storage"]
+    slow = [device.name for device in devices if device.transport == "usb" and device.driver == "usb-storage"]
     if slow:
         said.append(
-            f"whether {listed(slow)} could be faster: {usb_depth(next(each for each in devices if each.name == slow[0]))}; a bridge, cable and "
+            f"whether {listed(slow)} could be faster: {usb_depth(next(device for device in devices if device.name == slow[0]))}; a bridge, cable and "
             "port with UAS take several (`lsusb -t` names the driver; `dmesg | grep -i uas` says where the kernel turned it off)"
         )
     return said

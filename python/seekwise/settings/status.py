@@ -1,4 +1,5 @@
-"""Per device: what is set, who set it, what seekwise applied and when, what differs from that now, and how old the evidence is."""
+"""Per device: what is set, who set it, what seekwise applied and when, what differs from that now, and how old the
+evidence is."""
 
 from __future__ import annotations
 
@@ -159,18 +160,18 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
             continue
         own = [setter for setter in who.setters if setter.device == device.name]
         values = _values(device, own, expected.get(device.name, {}), stack, tree, packages)
-        idle = [each for each in who.ineffective if each.device in (None, device.name)]
-        values = tuple(replace(each, ineffective=tuple(_about(each.attribute, idle))) for each in values)
-        applications = {id(each.application): each.application for each in expected.get(device.name, {}).values()}
-        stale = tuple(line for each in applications.values() for line in _stale(each, device, stack))
+        idle = [setter for setter in who.ineffective if setter.device in (None, device.name)]
+        values = tuple(replace(value, ineffective=tuple(_about(value.attribute, idle))) for value in values)
+        applications = {id(entry.application): entry.application for entry in expected.get(device.name, {}).values()}
+        stale = tuple(line for application in applications.values() for line in _stale(application, device, stack))
         found.append(DeviceStatus(device, values, stale, tuple(applications.values())))
     present = {history.names_drive(device) for device in stack.devices.values()}
     missing = (
         [
             device
-            for each in history.applications(state)
-            for device in each.wanted
-            if each.drives.get(device, device) not in present
+            for application in history.applications(state)
+            for device in application.wanted
+            if application.drives.get(device, device) not in present
         ]
         if tree.live or state is not None
         else []
@@ -181,9 +182,9 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
 
 def _about(attribute: str, idle: list[Ineffective]) -> Iterator[Ineffective]:
     """A line that udev cannot read at all may have meant any file of the queue: it stands with the scheduler."""
-    for each in idle:
-        if attribute == each.attribute or (each.attribute == "queue/" and attribute == "queue/scheduler"):
-            yield each
+    for setter in idle:
+        if attribute == setter.attribute or (setter.attribute == "queue/" and attribute == "queue/scheduler"):
+            yield setter
 
 
 def _worth_showing(device: BlockDevice, expected: dict[str, Expected] | None, named: bool) -> bool:
@@ -203,12 +204,14 @@ def _values(
 ) -> tuple[Value, ...]:
     current = settings_of(device)
     shown = [name for name in SHOWN if name in current and not (passes_on(device) and _meaningless(name))]
-    shown += [name for name in dict.fromkeys([*expected, *(each.attribute for each in setters)]) if name not in shown]
+    shown += [
+        name for name in dict.fromkeys([*expected, *(setter.attribute for setter in setters)]) if name not in shown
+    ]
     return tuple(
         _value(
             name,
             current.get(name),
-            [each for each in setters if each.attribute == name],
+            [setter for setter in setters if setter.attribute == name],
             expected.get(name),
             device,
             stack,
@@ -235,9 +238,11 @@ def _value(
     packages: dict[str, str | None],
 ) -> Value:
     """Attributes the present value: seekwise, then the last line that would leave it, then the kernel."""
-    giving = [each for each in setters if replace(each, value=as_shown(device, name, each.value)).gives(current)]
+    giving = [
+        setter for setter in setters if replace(setter, value=as_shown(device, name, setter.value)).gives(current)
+    ]
     best = max(giving, key=lambda each: (each.certain, each.value != UNKNOWN_VALUE, each.rank), default=None)
-    others = tuple(each for each in setters if each not in giving and not each.is_ours)
+    others = tuple(setter for setter in setters if setter not in giving and not setter.is_ours)
     value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack, tree))
     if expected is not None:
         value = replace(value, shown=as_shown(device, name, expected.value))
@@ -291,7 +296,9 @@ def _stale(application: Application, device: BlockDevice, stack: Stack) -> list[
         if evidence.kernel and stack.kernel and evidence.kernel != stack.kernel:
             found.append(f"run {evidence.run_id} was measured under kernel {evidence.kernel}, this is {stack.kernel}")
         # The drive's kernel name may have been another one when it was measured.
-        name = next((each for each, drive in application.drives.items() if drive == history.names_drive(device)), None)
+        name = next(
+            (named for named, drive in application.drives.items() if drive == history.names_drive(device)), None
+        )
         then = evidence.firmware.get(name or device.name)
         if then and device.firmware and then != device.firmware:
             found.append(f"run {evidence.run_id} was measured with firmware {then}, this is {device.firmware}")

@@ -1,4 +1,5 @@
-"""Values of a machine that is known as a `Stack` only: what each setting is, and what the kernel would have chosen itself."""
+"""Values of a machine that is known as a `Stack` only: what each setting is, and what the kernel would have chosen
+itself."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
             return "1"
         case "queue/wbt_lat_usec":
             # bfq switches it off, and another scheduler may.
-            known = device.scheduler is None or device.scheduler in schedulers.known()
+            known = device.scheduler is None or device.scheduler in schedulers.registry()
             if device.rotational is None or device.below or device.scheduler == "bfq" or not known:
                 return None
             return _throttling(device)
@@ -94,7 +95,7 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
 
 def _scheduler(device: BlockDevice, version: tuple[int, ...]) -> str | None:
     # A patched kernel may have its scheduler as the default (ADIOS: CONFIG_MQ_IOSCHED_DEFAULT_ADIOS).
-    if not set(device.schedulers_offered) <= set(schedulers.known()):
+    if not set(device.schedulers_offered) <= set(schedulers.registry()):
         return None
     # block/elevator.c elevator_get_default: mq-deadline for one hardware queue if it is there, else none.
     if device.below or (device.kind in NO_SCHEDULER_BY_DEFAULT and version >= (5, 14)):
@@ -106,7 +107,8 @@ def _scheduler(device: BlockDevice, version: tuple[int, ...]) -> str | None:
 
 
 def _nr_requests(device: BlockDevice) -> str | None:
-    """Linux block/blk-mq-sched.c blk_mq_init_sched: twice the driver's tags, of which at most BLKDEV_DEFAULT_RQ count; without a scheduler the tags."""
+    """Linux block/blk-mq-sched.c blk_mq_init_sched: twice the driver's tags, of which at most BLKDEV_DEFAULT_RQ count;
+    without a scheduler the tags."""
     tags = device.details.get("hardware_tags")
     if device.below or not isinstance(tags, int) or device.scheduler is None:
         return None
@@ -114,7 +116,8 @@ def _nr_requests(device: BlockDevice) -> str | None:
 
 
 def read_ahead_kib(device: BlockDevice, version: tuple[int, ...]) -> int:
-    """Linux block/blk-settings.c: twice the optimal I/O size, and at least 128 KiB. From 6.17 on (blk_apply_bdi_limits) a rotating device that
+    """Linux block/blk-settings.c: twice the optimal I/O size, and at least 128 KiB. From 6.17 on (blk_apply_bdi_limits)
+    a rotating device that
     states no optimum takes its largest request for it."""
     kib = _whole(device, "optimal_io_size") // 1024
     if not kib and device.rotational and version >= (6, 17):
@@ -137,8 +140,10 @@ def read_ahead_reason(device: BlockDevice, version: tuple[int, ...]) -> str:
 def in_flight(device: BlockDevice) -> tuple[int, str] | None:
     """(requests that can be with the device at once, what bounds them); None where that is not known.
 
-    `nr_requests` bounds what a scheduler holds. What the device gets is bounded by the driver's tags (`mq/*/nr_tags`, which are those of a
-    hardware queue; without a scheduler `nr_requests` is their number) and, of SCSI and SATA drives, by `device/queue_depth`.
+    `nr_requests` bounds what a scheduler holds. What the device gets is bounded by the driver's tags (`mq/*/nr_tags`,
+    which are those of a
+    hardware queue; without a scheduler `nr_requests` is their number) and, of SCSI and SATA drives, by
+    `device/queue_depth`.
     """
     if device.below:
         return None

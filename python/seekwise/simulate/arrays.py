@@ -1,7 +1,10 @@
-"""Arrays of a study for the simulated backend: md over modelled drives, with direct I/O (`crates/sim/src/spec/array.rs`).
+"""Arrays of a study for the simulated backend: md over modelled drives, with direct I/O
+(`crates/sim/src/spec/array.rs`).
 
-An array is a system's `drives`, `raid_level`, `chunk_kib` and `layout`, each of which `[settings]` may vary, and the options
-`missing`, `resync_kib_s`, `sync_action` with `sync_speed_max`, `stripe_cache_size`, `rmw_level`, `bitmap` and `bitmap_chunk_kib`.
+An array is a system's `drives`, `raid_level`, `chunk_kib` and `layout`, each of which `[settings]` may vary, and the
+options
+`missing`, `resync_kib_s`, `sync_action` with `sync_speed_max`, `stripe_cache_size`, `rmw_level`, `bitmap` and
+`bitmap_chunk_kib`.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ def combinations(study: Study) -> list[dict[str, Value]]:
     ]
 
 
-def array_spec(system: System, values: Mapping[str, Value]) -> dict[str, object] | None:
+def array_spec(system: System, values: Mapping[str, Value]) -> Spec | None:
     """The array of one trial; None for a drive alone. Raises UsageError for what nobody could mean."""
     level = values.get("raid_level", system.raid_level)
     drives = int(values.get("drives", system.drives))
@@ -91,7 +94,8 @@ def _at_work(found: Mapping[str, object], action: str, limit: int | None) -> Spe
 def _option(found: Spec, name: str, value: Value) -> None:
     match name:
         case "missing":
-            # The drives that have failed, apart from each other as far as they can be: copies of RAID 10 lie side by side.
+            # The drives that have failed, apart from each other as far as they can be: copies of RAID 10 lie side by
+            # side.
             count, members = int(value), int(found["members"])
             if count > members:
                 raise UsageError(f"{count} drives of an array of {members} cannot be missing")

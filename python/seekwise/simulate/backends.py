@@ -10,7 +10,8 @@ from seekwise import extensions
 from seekwise.errors import MissingError, UsageError
 
 if TYPE_CHECKING:
-    # Options of commands name BACKENDS: the models of studies, which take longest to load, are loaded with a backend only.
+    # Options of commands name BACKENDS: the models of studies, which take longest to load, are loaded with a backend
+    # only.
     from seekwise.simulate.protocol import Backend, Options
 
 BACKENDS = {

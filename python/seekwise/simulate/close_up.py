@@ -1,6 +1,8 @@
-"""A short stretch of a simulated trial again, with a trace: from the spec and the seed that its record keeps, so it is always the same.
+"""A short stretch of a simulated trial again, with a trace: from the spec and the seed that its record keeps, so it is
+always the same.
 
-Nothing has to be asked for when a study runs. A stretch is short enough to be drawn request by request, and simulating it takes milliseconds.
+Nothing has to be asked for when a study runs. A stretch is short enough to be drawn request by request, and simulating
+it takes milliseconds.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ EVENTS_MOST = 400_000
 
 
 def can(record: Record, operation: str) -> bool:
-    """Whether the trial can be simulated again with a trace: on a drive, md or a controller's unit, and through the page cache of a drive."""
+    """Whether the trial can be simulated again with a trace: on a drive, md or a controller's unit, and through the
+    page cache of a drive."""
     spec = record.load.get("spec")
     return (
         record.provenance == "simulated"
@@ -58,7 +61,8 @@ def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:
 
 
 def _with_history(record: Record, operation: str) -> Spec:
-    """The trial's phases up to that operation, those before it cut short: what a scheduler or a drive has learnt in them counts."""
+    """The trial's phases up to that operation, those before it cut short: what a scheduler or a drive has learnt in
+    them counts."""
     spec = copy.deepcopy(record.load["spec"])
     iops = {phase.operation: phase.iops for phase in record.phases}
     kept = []
@@ -92,7 +96,8 @@ def of_specs(asked: Sequence[tuple[str, Spec]], operation: str, speeds: Sequence
 
 
 def _pieces(spec: Spec) -> int:
-    """Requests that the largest I/O becomes on one drive of an array: their events fill the trace, before a stretch begins if need be."""
+    """Requests that the largest I/O becomes on one drive of an array: their events fill the trace, before a stretch
+    begins if need be."""
     array = spec["device"].get("array")
     if array is None or "chunk_kib" not in array:
         return 1
@@ -154,14 +159,16 @@ def _close_up(setting: str, spec: Spec, result: Answer, from_ms: float, span_ms:
 
 
 def _from_memory(bins: dict[str, int], served: Sequence[ServedRequest]) -> float:
-    """Share of the calls that were faster than any request of the drive: the page cache had the data, or room for it."""
+    """Share of the calls that were faster than any request of the drive: the page cache had the data, or room for
+    it."""
     fastest_ns = 1e6 * min((one.end - one.issue for one in served), default=0.0)
     total = sum(bins.values())
     return sum(count for bound, count in bins.items() if int(bound) < fastest_ns) / total if total else 0.0
 
 
 def _served(rows: Sequence[Sequence[Any]], *, members_only: bool) -> list[ServedRequest]:
-    """Requests out of events. Of an array the submitted I/Os have addresses of the array, those after them of its first drive."""
+    """Requests out of events. Of an array the submitted I/Os have addresses of the array, those after them of its first
+    drive."""
     bios: dict[int, deque[tuple[int, int, int]]] = defaultdict(deque)
     inserted: dict[tuple[int, int], deque[int]] = defaultdict(deque)
     issued: dict[tuple[int, int], deque[tuple[int, int, int, int]]] = defaultdict(deque)
@@ -188,7 +195,8 @@ def _served(rows: Sequence[Sequence[Any]], *, members_only: bool) -> list[Served
 def _bios_of(
     bios: dict[int, deque[tuple[int, int, int]]], sector: int, sectors: int, now: int, process: int
 ) -> tuple[int, int, int]:
-    """(time of the first, its thread, how many) of the I/Os that a request is made of; what is left of a longer one stays."""
+    """(time of the first, its thread, how many) of the I/Os that a request is made of; what is left of a longer one
+    stays."""
     at, end, first, thread, count = sector, sector + sectors, now, process, 0
     while at < end and bios.get(at):
         time, length, owner = bios[at].popleft()

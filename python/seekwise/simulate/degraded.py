@@ -1,4 +1,5 @@
-"""What a simulated array delivers with a drive failed, and while its replacement is being rebuilt: the same trial, the array in another state.
+"""What a simulated array delivers with a drive failed, and while its replacement is being rebuilt: the same trial, the
+array in another state.
 
 A study of arrays need not vary `missing` for this. md alone; of a controller's unit the states are not modelled.
 """

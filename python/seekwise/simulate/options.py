@@ -12,7 +12,8 @@ from seekwise.workload.study.factors import Value
 def drive_parameters(system: str, options: Mapping[str, Value], others: Collection[str]) -> dict[str, float]:
     """The options of a system that are not among `others`, which mean something else than the drive.
 
-    Raises UsageError for one that is no number, as a drive's parameters are; the model itself refuses numbers that it does not know.
+    Raises UsageError for one that is no number, as a drive's parameters are; the model itself refuses numbers that it
+    does not know.
     """
     found = {}
     for key, value in options.items():

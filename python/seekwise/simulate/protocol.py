@@ -54,7 +54,8 @@ def origin(run_id: str, plan: Plan, trial: Trial, **seen: Value) -> Origin:
 class Session(Protocol):
     """A prepared run: scratch files made, devices proven and locked. Leaving it removes and restores everything.
 
-    `ended_ahead`: trials that have ended, too, when a record is handed out, and whose records follow at once. Time left counts them.
+    `ended_ahead`: trials that have ended, too, when a record is handed out, and whose records follow at once. Time left
+    counts them.
     """
 
     ended_ahead: int = 0
@@ -69,7 +70,8 @@ class Session(Protocol):
 
 @runtime_checkable
 class SpreadSession(Protocol):
-    """A session whose trials run on many processors at once: they end in any order, several at a time, and need no repetitions in between."""
+    """A session whose trials run on many processors at once: they end in any order, several at a time, and need no
+    repetitions in between."""
 
     @property
     def workers(self) -> int:
@@ -93,5 +95,6 @@ class Backend(Protocol):
         ...
 
     def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[Session | SpreadSession]:
-        """Everything that the trials need is set up inside, and restored at the end; `say` takes sentences for the user."""
+        """Everything that the trials need is set up inside, and restored at the end; `say` takes sentences for the
+        user."""
         ...

@@ -1,7 +1,9 @@
 """Lines that build the systems of a study on real hardware: boot line, arrays, controllers, NCQ,
-schedulers, file systems, what comes before each measurement, and the load as tiotest commands and fio job files. Text for people: nothing here runs.
+schedulers, file systems, what comes before each measurement, and the load as tiotest commands and fio job files. Text
+for people: nothing here runs.
 
-Device names are placeholders in capitals. What a study does not say (the partition, the controller's number) is left to who types.
+Device names are placeholders in capitals. What a study does not say (the partition, the controller's number) is left to
+who types.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def _system(study: Study, system: System, loads: Sequence[Workload]) -> list[str
         depth = NCQ_DEPTH if system.options["ncq"] == "on" else 1
         found.append("dmesg | grep NCQ")
         found += [f"echo {depth} > /sys/block/{name}/device/queue_depth" for name in members]
-    known = [schedulers.known().get(name) for name in names]
+    known = [schedulers.registry().get(name) for name in names]
     # Loadable modules in distributions' kernels.
     modules = [found.module for found in known if found is not None and found.module and found.loaded_by_testbed]
     found += [f"echo {name} > /etc/modules-load.d/{name}.conf && modprobe {name}" for name in modules]
@@ -99,7 +101,8 @@ def _before_each(study: Study, loads: Sequence[Workload]) -> list[str]:
 
 
 def tiotest(workload: Workload) -> list[str]:
-    """A command for each thread count: file size in MB for each thread, random requests of each thread (tiotest.c, mkuoppal/tiobench)."""
+    """A command for each thread count: file size in MB for each thread, random requests of each thread (tiotest.c,
+    mkuoppal/tiobench)."""
     size_mb = max(1, round(workload.size / 2**20))
     words = f"-f {size_mb} -b {workload.block_bytes[0]} -r {workload.random_ios or TIOTEST_RANDOM_IOS} -d {MOUNT}"
     return [f"tiotest -t {threads} {words}" for threads in workload.threads]

@@ -1,9 +1,11 @@
 """The simulated backend: the same study, records and verdicts, on a model of host, block layer and drive.
 
-A trial is one specification for the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only: it draws the addresses
+A trial is one specification for the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only:
+it draws the addresses
 and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
 
-Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (`trial_spec`); controllers, page cache and file systems go through `storage_trials`.
+Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (`trial_spec`);
+controllers, page cache and file systems go through `storage_trials`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from seekwise.simulate.trial_spec import (
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study import uses as use_files
-from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value, checked
 from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.quantity import bytes_text, capacity_text, counted
@@ -51,7 +53,8 @@ USE_SHARE = 0.5
 """Of the time that `tune model:NAME` simulates of a use: a study has many arrays."""
 # Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
 BATCH = 4
-# The same of whole storage, where a trial takes a tenth of a second and processors would wait for each other at the end of short batches.
+# The same of whole storage, where a trial takes a tenth of a second and processors would wait for each other at the end
+# of short batches.
 STORAGE_BATCH = 16
 
 
@@ -67,7 +70,8 @@ class SimulatedBackend:
         self.study: Study | None = None
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
-        """Has the simulator check every system and combination without a run; raises UsageError (exit status 2) for what is not modelled."""
+        """Has the simulator check every system and combination without a run; raises UsageError (exit status 2) for
+        what is not modelled."""
         self.study = study
         self.systems = {system.name: self._checked(system) for system in study.system}
         facts = tuple(self._facts(study, system) for system in self.systems.values())
@@ -94,7 +98,8 @@ class SimulatedBackend:
         return system.model_copy(update=changed)
 
     def _check_workload(self, study: Study, system: System) -> None:
-        """Without a file system nothing waits for the platters here, and saying nothing would print a number of something else."""
+        """Without a file system nothing waits for the platters here, and saying nothing would print a number of
+        something else."""
         for workload in map(resolve, study.workload):
             if workload.sync and any(operation.endswith("write") for operation in workload.operations):
                 raise UsageError(
@@ -111,7 +116,8 @@ class SimulatedBackend:
         for workload in study.workload:
             if workload.use is not None:
                 use_trials.check_uses([use_files.one(workload.use)])
-            # Only where somebody asked for it: the default speaks to the measuring backends, and the record says that it was not done.
+            # Only where somebody asked for it: the default speaks to the measuring backends, and the record says that
+            # it was not done.
             if workload.end_fsync and "end_fsync" in workload.model_fields_set:
                 raise UsageError(
                     f"system {system.name}: `end_fsync` on a bare drive or array is not modelled",
@@ -119,8 +125,9 @@ class SimulatedBackend:
                 )
 
     def _check_storage(self, study: Study, system: System) -> None:
-        """Drive, controller, kernel, schedulers and options exist; the rest is found combination by combination and said in the records."""
-        if system.controller is not None and controllers.known(system.controller) is None:
+        """Drive, controller, kernel, schedulers and options exist; the rest is found combination by combination and
+        said in the records."""
+        if system.controller is not None and controllers.model_of(system.controller) is None:
             raise UsageError(
                 f"system {system.name} has the unknown controller `{system.controller}`",
                 hint="`seekwise explain models` lists those that are modelled",
@@ -231,7 +238,8 @@ class SimulatedSession:
         return storage_trials.is_storage(self.systems[self.plan.combinations[trial.combination].system], self.study)
 
     def _storages(self, batches: list[list[Trial]], attempts: dict[int, int]) -> Iterator[Record]:
-        """The next batch is simulated while the records of one are written: processors do not wait for each other in between."""
+        """The next batch is simulated while the records of one are written: processors do not wait for each other in
+        between."""
         stopped = threading.Event()
         with ThreadPoolExecutor(1) as aside:
             try:
@@ -350,7 +358,8 @@ def storage_text(system: System, found: Answer) -> str:
 
 
 def _stack(found: Answer, compared: Sequence[dict[str, Value]] = (), drives: int = 1) -> tuple[str, ...]:
-    """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`; of arrays that are compared what all have, and what differs."""
+    """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`; of arrays that are compared what
+    all have, and what differs."""
     size, kernel = capacity_text(found["capacity_bytes"]), f"Linux {found['kernel']}"
     array = found.get("array")
     values = {name: dict.fromkeys(values.get(name) for values in compared) for name in arrays.FACTORS}
@@ -378,7 +387,7 @@ def controller_lines(system: System) -> tuple[str, ...]:
     """What is known of a system's controller: bus, driver, memory, firmware, mode."""
     if system.controller is None:
         return ()
-    known = controllers.known(system.controller)
+    known = controllers.model_of(system.controller)
     if known is None:
         return ()
     facts = ", ".join(f"{name} {fact['value']}" for name, fact in known["facts"].items())
@@ -411,7 +420,8 @@ def _thread(spec: Spec) -> str:
 
 
 def _phases_of(result: Answer, thread: str, load: Load) -> list[Phase]:
-    """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
+    """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the
+    machine's."""
     if load.use is not None:
         return [_units(result, thread, use_files.one(load.use))]
     if not load.beside:
@@ -420,7 +430,8 @@ def _phases_of(result: Answer, thread: str, load: Load) -> list[Phase]:
     found = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         phase = _phase({**result, **own, "operation": name}, thread)
-        # Rates over time are kept for all groups together. A group has threads of its own, which the combination's key does not say.
+        # Rates over time are kept for all groups together. A group has threads of its own, which the combination's key
+        # does not say.
         found.append(replace(phase, windows=(), details={**phase.details, "group_threads": threads}))
     return found
 
@@ -492,6 +503,5 @@ def _seen(settings: Answer, values: dict[str, Value]) -> dict[str, str]:
     """The same with the scheduler's, and with what the model takes without effect."""
     seen = _of_queue(settings) | {f"queue/iosched/{name}": str(value) for name, value in settings["iosched"].items()}
     for name in WITHOUT_EFFECT & values.keys():
-        if (row := factor(name)) is not None:
-            seen[row.attribute] = str(values[name])
+        seen[checked(name).attribute] = str(values[name])
     return seen

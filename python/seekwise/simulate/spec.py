@@ -1,4 +1,5 @@
-"""What crosses the border to the compiled simulator, as JSON; its shape is checked on the other side (`crates/sim/src/spec/`)."""
+"""What crosses the border to the compiled simulator, as JSON; its shape is checked on the other side
+(`crates/sim/src/spec/`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Trials on whole storage - arrays, controllers, page cache and file system - for the simulated backend.
 
-A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise_papers`: a study and a
-claim about it cannot drift apart. An operation that is not modelled has no phase in the record; why stands in `conditions.not_modelled`.
+A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to
+`seekwise_papers`: a study and a
+claim about it cannot drift apart. An operation that is not modelled has no phase in the record; why stands in
+`conditions.not_modelled`.
 """
 
 from __future__ import annotations
@@ -157,7 +159,8 @@ def phase_requests(
 
 
 def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> str | None:
-    """The first reason when no operation of any storage combination can be simulated; None when there is one that can."""
+    """The first reason when no operation of any storage combination can be simulated; None when there is one that
+    can."""
     reason = None
     for combination in plan.combinations:
         default = plan.system_of(combination).scheduler or ""
@@ -232,7 +235,8 @@ def _controller(specs: dict[str, Spec]) -> dict[str, dict[str, str]]:
 
 
 def phases_of(operation: str, result: Answer, load: Load, *, ticks: bool) -> list[Phase]:
-    """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
+    """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the
+    machine's."""
     if not load.beside:
         return [phase(operation, result, load.threads, ticks=ticks)]
     groups = [(operation, load.threads), *((other.phases[0].operation, other.threads) for other in load.beside)]
@@ -246,7 +250,8 @@ def phases_of(operation: str, result: Answer, load: Load, *, ticks: bool) -> lis
 def phase(operation: str, result: Answer, threads: int, *, ticks: bool) -> Phase:
     """A phase of a record from a result of the compiled simulator: of one drive's trial, or of a storage.
 
-    Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel counts them, stands
+    Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel
+    counts them, stands
     in the details. gnome-disks shows the mean of its samples' rates: the time is the one that gives this rate.
     """
     if "phases" in result:

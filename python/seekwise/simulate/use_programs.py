@@ -1,4 +1,5 @@
-"""Uses whose jobs are programs, on the simulator: their recordings are played on the modelled drive, and units of work come out."""
+"""Uses whose jobs are programs, on the simulator: their recordings are played on the modelled drive, and units of work
+come out."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from seekwise.simulate.spec import Answer, Spec
 from seekwise.workload.study.uses import Job, Use
 
 MEMORY_BYTES = 4 * 2**30
-"""Of the machine, for file data: more than what any recorded program works on, as programs evict what has to be cold."""
+"""Of the machine, for file data: more than what any recorded program works on, as programs evict what has to be
+cold."""
 PROCESSORS_LEAST = 2
 # Simulated time: some starts of a program on a disk, some hundred transactions.
 SECONDS = {True: (10.0, 90.0), False: (1.5, 8.0)}
@@ -81,7 +83,8 @@ def _recording(job: Job) -> Recording | None:
 
 
 def simulated(specs_text: str, threads: int) -> list[Answer]:
-    """Results of trials, a JSON list; `units` of a program's job are bytes, as a fast drive does more of them than text has room for."""
+    """Results of trials, a JSON list; `units` of a program's job are bytes, as a fast drive does more of them than text
+    has room for."""
     units: list[list[bytes]] = []
     results: list[Answer] = json.loads(_core.simulate_cells(specs_text, threads, None, units))
     for result, packed in zip(results, units, strict=True):
@@ -91,5 +94,6 @@ def simulated(specs_text: str, threads: int) -> list[Answer]:
 
 
 def units_of(packed: bytes) -> NDArray[np.int64]:
-    """[unit, (process, end in ns, length in ns, bytes)] of one job, as the simulator packs them; bytes below zero: not done in time."""
+    """[unit, (process, end in ns, length in ns, bytes)] of one job, as the simulator packs them; bytes below zero: not
+    done in time."""
     return np.frombuffer(packed, dtype="<i8").reshape(-1, 4)

@@ -1,4 +1,5 @@
-"""A use as trials of the simulator: its jobs, or recordings of its programs, on a model of host, block layer and drive."""
+"""A use as trials of the simulator: its jobs, or recordings of its programs, on a model of host, block layer and
+drive."""
 
 from __future__ import annotations
 
@@ -190,7 +191,8 @@ def jobs_of(use: Use, model: Model) -> list[Spec]:
 
 
 def is_direct(job: Job) -> bool:
-    """Writers that wait for the drive, or pause after each request, have one request under way with or without a page cache."""
+    """Writers that wait for the drive, or pause after each request, have one request under way with or without a page
+    cache."""
     return job.direct or job.sync_every == 1 or job.think_time > 0
 
 

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from seekwise.store import typed
 from seekwise.store.record import CpuSeconds, Derived, Phase, Record
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 
 def to_document(record: Record) -> dict[str, Any]:
-    """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
+    """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our
+    code."""
     document = _plain(record)
     document["schema"] = Record.SCHEMA
     document["phases"] = tuple(_plain(phase) for phase in record.phases)
@@ -29,30 +35,6 @@ def to_document(record: Record) -> dict[str, Any]:
 def _plain(value: Record | Phase | CpuSeconds | Derived) -> dict[str, Any]:
     """Fields by name, the values as they are: nothing is copied that is only read."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
-
-
-def from_document(document: dict[str, Any]) -> Record:
-    """The record that `to_document` wrote. Unknown keys of later minor versions are ignored.
-
-    ValueError where a value is not of its type or out of all bounds, or where the machine's devices are no list of objects.
-    """
-    document = typed.require(document, typed.RECORD, "a record")
-    devices = document.get("environment", {}).get("devices") or []
-    if not isinstance(devices, list) or not all(isinstance(device, dict) for device in devices):
-        raise ValueError("the devices of the environment are no list of objects")
-    plain = {name: document[name] for name in Record.__dataclass_fields__ if name in document}
-    plain["phases"] = tuple(_phase(phase) for phase in document["phases"])
-    return Record(**plain)
-
-
-def _phase(document: dict[str, Any]) -> Phase:
-    document = typed.require(document, typed.PHASE, "a phase")
-    plain = {key: document[key] for key in Phase.__dataclass_fields__ if key in document}
-    plain["latency_bins"] = {int(upper): count for upper, count in document["latency_bins"].items()}
-    cpu = typed.require(document["cpu"], typed.CPU, "CPU seconds")
-    plain["cpu"] = CpuSeconds(**{key: cpu[key] for key in CpuSeconds.__dataclass_fields__ if key in cpu})
-    plain["windows"] = tuple((throughput, latency) for throughput, latency in document.get("windows", ()))
-    return Phase(**plain)
 
 
 @dataclass(frozen=True)
@@ -84,15 +66,35 @@ def encode(record: Record) -> str:
     return json.dumps(to_document(record), separators=(",", ":"), sort_keys=True)
 
 
+@cache
+def _stored() -> TypeAdapter[Record]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Record)
+
+
 def decode(text: str) -> Record:
-    """The record in a JSON text."""
-    return from_document(json.loads(text))
+    """The record in a JSON text. Unknown keys of later minor versions are ignored.
+
+    ValueError where a value is not of its type or out of all bounds, or where the machine's devices are no list of
+    objects.
+    """
+    try:
+        record = _stored().validate_json(text, strict=True)
+    except ValueError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    devices = record.environment.get("devices") or []
+    if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
+        raise ValueError("the devices of the environment are no list of objects")
+    return record
 
 
 class Brief:
-    """Decodes records for verdicts over many of them: what they have in common is there once, percentiles stand for histograms.
+    """Decodes records for verdicts over many of them: what they have in common is there once, percentiles stand for
+    histograms.
 
-    Left out are what each job and thread of a trial did (`details`), and specification and seed of the simulator (`load`). Verdicts are those of
+    Left out are what each job and thread of a trial did (`details`), and specification and seed of the simulator
+    (`load`). Verdicts are those of
     whole records; pages and documents show more than this.
     """
 
@@ -101,27 +103,33 @@ class Brief:
 
     def decode(self, text: str) -> Record:
         """The record in a JSON text."""
-        document = json.loads(text)
-        for name in ("environment", "factors", "settings_seen", "conditions", "load"):
-            if name in document:
-                document[name] = self._shared({k: v for k, v in document[name].items() if k not in ("spec", "seed")})
-        for name in ("run_id", "combination", "setting", "provenance"):
-            document[name] = sys.intern(document[name])
-        for phase in document["phases"]:
-            self._shorten(phase)
-        return from_document(document)
+        record = decode(text)
+        return replace(
+            record,
+            run_id=sys.intern(record.run_id),
+            combination=sys.intern(record.combination),
+            setting=sys.intern(record.setting),
+            environment=self._shared(record.environment),
+            factors=self._shared(record.factors),
+            settings_seen=self._shared(record.settings_seen),
+            conditions=self._shared(record.conditions),
+            load=self._shared({key: value for key, value in record.load.items() if key not in ("spec", "seed")}),
+            phases=tuple(map(self._shortened, record.phases)),
+        )
 
-    def _shorten(self, phase: dict[str, Any]) -> None:
-        bins = phase["latency_bins"]
-        # Where a histogram counts other requests than the phase, percentiles of one would be judged by the other's number.
-        if bins and sum(bins.values()) == phase["ios"] and "latency_percentiles_ns" in phase.get("derived", {}):
-            phase["latency_bins"] = {}
-            phase["reported_percentiles_ns"] = phase["derived"]["latency_percentiles_ns"]
-        details = phase.get("details", {})
-        phase["details"] = {name: value for name, value in details.items() if name not in ("jobs", "threads")}
-        phase["operation"] = sys.intern(phase["operation"])
-        phase["cpu"]["kernel_threads"] = self._shared(phase["cpu"].get("kernel_threads", {}))
+    def _shortened(self, phase: Phase) -> Phase:
+        # Where a histogram counts other requests than the phase, percentiles of one would be judged by the other's
+        # number.
+        is_whole = bool(phase.latency_bins) and sum(phase.latency_bins.values()) == phase.ios
+        return replace(
+            phase,
+            latency_bins={} if is_whole else phase.latency_bins,
+            reported_percentiles_ns=phase.percentiles_ns if is_whole else phase.reported_percentiles_ns,
+            details={name: value for name, value in phase.details.items() if name not in ("jobs", "threads")},
+            cpu=replace(phase.cpu, kernel_threads=self._shared(phase.cpu.kernel_threads)),
+            operation=sys.intern(phase.operation),
+        )
 
-    def _shared(self, value: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = self._kept.setdefault(repr(value), value)
+    def _shared(self, value: dict[str, T]) -> dict[str, T]:
+        found: dict[str, T] = self._kept.setdefault(repr(value), value)
         return found

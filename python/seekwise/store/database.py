@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote
 
 from seekwise import files, suggestion
@@ -96,7 +96,7 @@ class Run:
     target: str | None
     seed: int
     study: str
-    plan: dict[str, object]
+    plan: dict[str, Any]
     ended_at: str | None
     outcome: str | None
 
@@ -112,7 +112,8 @@ class Run:
         study: str = "",
         run_id: str | None = None,
     ) -> Run:
-        """A run that begins now, not yet in the database. `study`: its text; `run_id`: where records have one already."""
+        """A run that begins now, not yet in the database. `study`: its text; `run_id`: where records have one
+        already."""
         return cls(run_id or new_run_id(), now(), release(), name, backend, target, seed, study, plan, None, None)
 
     @property
@@ -198,7 +199,8 @@ class Store:
         self.close()
 
     def add_run(self, run: Run) -> None:
-        """Committed at once. Raises SeekwiseError (exit status 1), naming the file, where the disk is full or the file locked or damaged."""
+        """Committed at once. Raises SeekwiseError (exit status 1), naming the file, where the disk is full or the file
+        locked or damaged."""
         try:
             self._insert_run(run)
         except UNREADABLE as error:
@@ -298,7 +300,8 @@ class Store:
         return [run for run in self.runs() if run.name == name and not run.failed] or [self.run(name)]
 
     def records(self, run_id: str, *, brief: bool = False) -> Iterator[Record]:
-        """Records of a run by trial and attempt, invalid ones included, one at a time. `brief`: as `codec.Brief` decodes them, for verdicts."""
+        """Records of a run by trial and attempt, invalid ones included, one at a time. `brief`: as `codec.Brief`
+        decodes them, for verdicts."""
         decode = codec.Brief().decode if brief else codec.decode
         query = "SELECT record FROM trial WHERE run_id = ? ORDER BY trial, attempt"
         try:
@@ -392,7 +395,8 @@ def _check_own(path: Path) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a file. Raises PermissionError below a folder that may not be looked into, which `exists` does in some Pythons only."""
+    """Whether there is a file. Raises PermissionError below a folder that may not be looked into, which `exists` does
+    in some Pythons only."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -415,7 +419,8 @@ def _may_write(path: Path) -> bool:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    """A connection that writes nothing at all, not even beside the file; a log beside it that nobody has taken in is not read."""
+    """A connection that writes nothing at all, not even beside the file; a log beside it that nobody has taken in is
+    not read."""
     kind = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     connection = None
     try:

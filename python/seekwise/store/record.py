@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Le, Lt  # of pydantic, without loading it
 
 from seekwise.store.percentiles import is_supported, percentile_ns, percentiles
 
 Provenance = Literal["measured", "virtual", "simulated"]
+NUMBER_MOST = 10**18
+"""No count of bytes, requests or nanoseconds of one trial is larger: 1e18 ns are 31 years."""
+Number = Annotated[float, Ge(-NUMBER_MOST), Le(NUMBER_MOST)]
+Amount = Annotated[float, Ge(0), Le(NUMBER_MOST)]
+Whole = Annotated[int, Ge(0), Le(NUMBER_MOST)]
+"""A database may come from anywhere: `codec` refuses what is not of these where it is read, so that no reader has to
+look again."""
 
 
 @dataclass(frozen=True)
@@ -21,21 +30,22 @@ class CpuSeconds:
     `kernel_threads`: seconds by name of kernel threads that worked for the load (md's, dm-crypt's, write-back).
     """
 
-    submitter_user: float
-    submitter_system: float
-    user: float | None = None
-    system: float | None = None
-    irq: float | None = None
-    softirq: float | None = None
-    iowait: float | None = None
-    idle: float | None = None
-    kernel_threads: dict[str, float] = field(default_factory=dict)
-    not_the_load_system: float = 0.0
+    submitter_user: Number
+    submitter_system: Number
+    user: Number | None = None
+    system: Number | None = None
+    irq: Number | None = None
+    softirq: Number | None = None
+    iowait: Number | None = None
+    idle: Number | None = None
+    kernel_threads: dict[str, Number] = field(default_factory=dict)
+    not_the_load_system: Number = 0.0
     """Seconds within `system` that were not the load's: fio's own start and report, seekwise, other programs."""
 
     @property
     def system_cpu(self) -> float:
-        """Seconds of system CPU that the work cost: system-wide system + irq + softirq where known, else the submitter's.
+        """Seconds of system CPU that the work cost: system-wide system + irq + softirq where known, else the
+        submitter's.
 
         System-wide figures count in ticks of 10 ms; the submitter's own, known to the microsecond, are a lower bound.
         """
@@ -68,22 +78,23 @@ class Phase:
 
     operation: str
     """One of `operations.OPERATIONS`; of syncs that another tool timed the call, of a job file's step its name."""
-    elapsed_s: float
-    bytes: int
-    ios: int
+    elapsed_s: Amount
+    bytes: Whole
+    ios: Whole
     """Requests completed; 0 where an imported result does not say."""
-    latency_bins: dict[int, int]
+    latency_bins: dict[int, Whole]
     """Latency histogram: {upper bound of the bin in ns: requests}."""
-    latency_mean_ns: float
-    latency_max_ns: int
+    latency_mean_ns: Amount
+    latency_max_ns: Whole
     cpu: CpuSeconds
-    device_bytes: int | None = None
+    device_bytes: Whole | None = None
     """Bytes that the physical devices moved meanwhile."""
-    windows: tuple[tuple[float, float], ...] = ()
+    windows: tuple[tuple[Number, Number], ...] = ()
     """(rate in bytes/s, mean latency in ns) over equal windows, for steady-state checks."""
     details: dict[str, Any] = field(default_factory=dict)
-    reported_percentiles_ns: dict[str, int] = field(default_factory=dict)
-    """{percent: access time}, e.g. {"99": 812000}, as another tool reports them; only where there are no `latency_bins`."""
+    reported_percentiles_ns: dict[str, Whole] = field(default_factory=dict)
+    """{percent: access time}, e.g. {"99": 812000}, as another tool reports them; only where there are no
+    `latency_bins`."""
 
     @property
     def rate_bytes_per_s(self) -> float:
@@ -107,7 +118,8 @@ class Phase:
         return percentiles(self.latency_bins) if self.latency_bins else dict(self.reported_percentiles_ns)
 
     def percentile_ns(self, percent: float, least: int | None = None) -> int | None:
-        """From the histogram, else as another tool reported it; the median always, others where enough requests lie beyond them.
+        """From the histogram, else as another tool reported it; the median always, others where enough requests lie
+        beyond them.
 
         `least`: requests that are enough, in place of `percentiles.is_supported`.
         """
@@ -130,17 +142,17 @@ class Record:
 
     SCHEMA: ClassVar = "seekwise.record/1"
     run_id: str
-    trial: int
-    repetition: int
+    trial: Whole
+    repetition: Whole
     """From 1."""
     combination: str
     """Key of the combination without the compared setting, e.g. `disk=vda threads=8`."""
     setting: str
     """Label of what is compared, e.g. `mq-deadline`; `mq-deadline (control)` for the second label of an A/A pair."""
-    factors: dict[str, str | int | float | bool]
+    factors: dict[str, str | int | Number | bool]
     """Every factor of this combination by name: scheduler, threads, block_bytes, chunk_bytes, ncq, …"""
     provenance: Provenance
-    seed: int
+    seed: Annotated[int, Ge(0), Lt(2**64)]
     started_at: str
     phases: tuple[Phase, ...]
     settings_seen: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -151,7 +163,7 @@ class Record:
     conditions: dict[str, Any] = field(default_factory=dict)
     valid: bool = True
     invalid_reason: str | None = None
-    attempt: int = 1
+    attempt: Whole = 1
 
     @property
     def role(self) -> str:

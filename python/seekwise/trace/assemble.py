@@ -3,9 +3,12 @@
     queue ─► (back or front merge into one that waits) ─► insert ─► issue ─► complete
                                                             ▲ requeue ┘
 
-Flushes have no place: the block layer lets one request flush for all that wait, so an issued one takes all that were queued before, and its
-completion ends them. A bio is known by its device and first sector. One that is merged ends there: the request that took it in grows. A completion may
-cover part of a request; the rest completes later. Nothing is kept of what is done, and at most OUTSTANDING_MAX requests are kept at
+Flushes have no place: the block layer lets one request flush for all that wait, so an issued one takes all that were
+queued before, and its
+completion ends them. A bio is known by its device and first sector. One that is merged ends there: the request that
+took it in grows. A completion may
+cover part of a request; the rest completes later. Nothing is kept of what is done, and at most OUTSTANDING_MAX requests
+are kept at
 once, so memory does not grow with the trace.
 """
 
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from seekwise.trace.columns import UNKNOWN, Flag, Kind, Notes, Rows
+from seekwise.trace.columns import MERGED_MOST, UNKNOWN, Flag, Kind, Notes, Request, Rows
 
 OUTSTANDING_MAX = 262_144
 FLUSHES_MAX = 4096
@@ -103,7 +106,8 @@ class Assembler:
     def take(
         self, what: str, time: int, device: int, sector: int, sectors: int, letters: str, process: int = 0
     ) -> None:
-        """Books an event under its letter (TRACE ACTIONS of blkparse(1)); others change nothing. `sectors` of a split: the sector of its second part."""
+        """Books an event under its letter (TRACE ACTIONS of blkparse(1)); others change nothing. `sectors` of a split:
+        the sector of its second part."""
         match what:
             case "Q":
                 self.queue(time, device, sector, sectors, letters, process)
@@ -123,7 +127,8 @@ class Assembler:
     def queue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
         """A bio enters (`block_bio_queue`).
 
-        `time`: ns since the start; `sector`, `sectors`: of 512 bytes; `letters`: `rwbs` as the kernel prints it; `process`: its index in the notes.
+        `time`: ns since the start; `sector`, `sectors`: of 512 bytes; `letters`: `rwbs` as the kernel prints it;
+        `process`: its index in the notes.
         """
         kind, flags = flags_of(letters)
         found = _Open(time, sector, sectors, kind, flags, process)
@@ -174,7 +179,8 @@ class Assembler:
             found.insert = time
 
     def issue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
-        """The driver gets the request (`block_rq_issue`); after a requeue, the last issue counts. Flushes under way are issued together."""
+        """The driver gets the request (`block_rq_issue`); after a requeue, the last issue counts. Flushes under way are
+        issued together."""
         kind, flags = flags_of(letters)
         if _is_flush(kind, flags, sectors):
             waiting = self._flushes.setdefault(device, [])
@@ -242,7 +248,8 @@ class Assembler:
             found.issue = UNKNOWN
 
     def begin_again(self, ns: int) -> None:
-        """Another recording follows, whose times begin anew at `ns`: it is shown behind the first, and what was open there was cut off."""
+        """Another recording follows, whose times begin anew at `ns`: it is shown behind the first, and what was open
+        there was cut off."""
         self._cut()
         self.start = ns - self.latest
 
@@ -304,15 +311,17 @@ class Assembler:
 
     def _row(self, found: _Open, device: int, complete: int) -> bool:
         return self.rows.add(
-            found.arrival,
-            found.sector,
-            found.sectors,
-            found.kind,
-            insert=found.insert,
-            issue=found.issue,
-            complete=complete,
-            flags=found.flags,
-            device=device,
-            process=found.process,
-            merged=found.merged,
+            Request(
+                found.arrival,
+                found.sector,
+                found.sectors,
+                found.kind,
+                insert_ns=found.insert,
+                issue_ns=found.issue,
+                complete_ns=complete,
+                flags=found.flags,
+                device=device,
+                process=found.process,
+                merged=min(found.merged, MERGED_MOST),
+            )
         )

@@ -1,4 +1,5 @@
-"""A short stretch of one drive's work, request by request: who asked, where it waited, what the drive did. For pictures.
+"""A short stretch of one drive's work, request by request: who asked, where it waited, what the drive did. For
+pictures.
 
 The same shape from a simulated trial (`seekwise.simulate.close_up`) and from a recorded trace (`of_rows`).
 """
@@ -58,12 +59,14 @@ class CloseUp:
     later: tuple[ServedRequest, ...] = ()
     """Requests that were under way when the stretch ended."""
     ios_of_load: int | None = None
-    """I/Os that an array or a page cache was asked for in the stretch; None where each request of the drive is of the load itself."""
+    """I/Os that an array or a page cache was asked for in the stretch; None where each request of the drive is of the
+    load itself."""
 
     from_memory: float | None = None
     """Share of the load's calls that a page cache answered without waiting for the drive; None where there is none."""
     whole: CloseUp | None = None
-    """The longer stretch of which this is the end: its numbers say more, single requests could not be told apart in it."""
+    """The longer stretch of which this is the end: its numbers say more, single requests could not be told apart in
+    it."""
 
     @property
     def ios(self) -> int:
@@ -108,7 +111,8 @@ class CloseUp:
 
     @property
     def jumps(self) -> list[float]:
-        """Distance between the end of each request and the start of the next one that was done, as a share of the drive."""
+        """Distance between the end of each request and the start of the next one that was done, as a share of the
+        drive."""
         return [self.jumps_at(number) for number in range(1, len(self.requests))]
 
     def jumps_at(self, number: int) -> float:

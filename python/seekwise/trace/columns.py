@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from seekwise.errors import UsageError
 
 UNKNOWN = -1
 CHUNK_ROWS = 65_536
+MERGED_MOST = 65_535
+"""What its column holds."""
 
 
 class Kind(IntEnum):
@@ -54,6 +57,22 @@ REQUEST = np.dtype(
     ]
 )
 COLUMNS = tuple(name for name in REQUEST.names or ())
+
+
+class Request(NamedTuple):
+    """One row of `REQUEST`, for readers that come by requests one at a time."""
+
+    arrival_ns: int
+    sector: int
+    sectors: int
+    kind: int
+    insert_ns: int = UNKNOWN
+    issue_ns: int = UNKNOWN
+    complete_ns: int = UNKNOWN
+    flags: int = 0
+    device: int = 0
+    process: int = 0
+    merged: int = 0
 
 
 class TraceError(UsageError):
@@ -115,27 +134,12 @@ class Rows:
     """Collects rows into chunks, ordered as they come."""
 
     def __init__(self) -> None:
-        self._lists: list[list[int]] = [[] for _ in COLUMNS]
+        self._lists: list[list[int]] = [[] for _ in Request._fields]
         self.count = 0
 
-    def add(
-        self,
-        arrival: int,
-        sector: int,
-        sectors: int,
-        kind: int,
-        *,
-        insert: int = UNKNOWN,
-        issue: int = UNKNOWN,
-        complete: int = UNKNOWN,
-        flags: int = 0,
-        device: int = 0,
-        process: int = 0,
-        merged: int = 0,
-    ) -> bool:
+    def add(self, request: Request) -> bool:
         """True when a chunk is full."""
-        values = (arrival, insert, issue, complete, sector, sectors, kind, flags, device, process, min(merged, 65_535))
-        for column, value in zip(self._lists, values, strict=True):
+        for column, value in zip(self._lists, request, strict=True):
             column.append(value)
         self.count += 1
         return len(self._lists[0]) >= CHUNK_ROWS
@@ -143,7 +147,7 @@ class Rows:
     def take(self) -> np.ndarray:
         """The rows so far as an array of REQUEST, shape (rows,); the collector is empty afterwards."""
         chunk = np.empty(len(self._lists[0]), REQUEST)
-        for name, column in zip(COLUMNS, self._lists, strict=True):
+        for name, column in zip(Request._fields, self._lists, strict=True):
             chunk[name] = column
             column.clear()
         return chunk

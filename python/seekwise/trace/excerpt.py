@@ -49,7 +49,8 @@ class Traced:
 
 
 def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
-    """The traced stretches of a use, from what a plan keeps beside (`LivePlan.extra`); empty where there are none, or what is stored cannot be read."""
+    """The traced stretches of a use, from what a plan keeps beside (`LivePlan.extra`); empty where there are none, or
+    what is stored cannot be read."""
     document = extra.get(KEY)
     uses = document.get("uses") if isinstance(document, dict) else None
     found = uses.get(use) if isinstance(uses, dict) else None

@@ -3,8 +3,10 @@
     "seekwise.trace/1\\n"   block block … end
     block: 4 bytes of kind, length, CRC-32, then zstd: header (JSON), notes (JSON), rows (each column, differences first), end (JSON)
 
-Parquet keeps its index at the end of the file: a recording that is cut off cannot be read at all, and the library weighs
-40 MB. Here whatever was written before the cut can be used, and the reader says that it was cut. All numbers are little endian.
+Parquet keeps its index at the end of the file: a recording that is cut off cannot be read at all, and the library
+weighs
+40 MB. Here whatever was written before the cut can be used, and the reader says that it was cut. All numbers are little
+endian.
 """
 
 from __future__ import annotations
@@ -95,7 +97,8 @@ def is_trace(head: bytes) -> bool:
 
 
 def read(path: Path, notes: Notes) -> Iterator[np.ndarray]:
-    """Chunks of a trace file; `notes` is filled on the way. A cut file gives what comes before the cut, and its notes say so."""
+    """Chunks of a trace file; `notes` is filled on the way. A cut file gives what comes before the cut, and its notes
+    say so."""
     try:
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:

@@ -1,7 +1,9 @@
 """Is the drive slow, or is the queue long? Time in the queue against time in the device, of requests that were watched.
 
-In the queue: from the bio's arrival in the block layer to the driver (waiting for a tag, throttled writeback, the scheduler).
-In the device: from the driver to the completion. A drive that works on many commands at once keeps each of them long without being
+In the queue: from the bio's arrival in the block layer to the driver (waiting for a tag, throttled writeback, the
+scheduler).
+In the device: from the driver to the completion. A drive that works on many commands at once keeps each of them long
+without being
 slow, so a drive is judged by its service time: the time from one completion to the next while it has anything to do.
 """
 
@@ -21,9 +23,11 @@ MEDIA: Mapping[str, tuple[float, float, float]] = {
     "NVMe SSD": (0.002, 400e6, 0.5),
     "device": (0.020, 50e6, 1.0),
 }
-"""{class: (service time of a small request in s, bytes/s of a large one, stall in s)} from which on a drive of the class is slow.
+"""{class: (service time of a small request in s, bytes/s of a large one, stall in s)} from which on a drive of the
+class is slow.
 
-A disk needs a seek and half a revolution, 13 ms at 7200 rpm (8.5 + 4.17) and 18 ms at 5400: 40 ms is twice that. SSDs are an order of
+A disk needs a seek and half a revolution, 13 ms at 7200 rpm (8.5 + 4.17) and 18 ms at 5400: 40 ms is twice that. SSDs
+are an order of
 magnitude above what their data sheets give (models/). `device`: of virtual, network and loop devices nothing is known.
 """
 FLUSH_S = {"hard disk": 0.25, "SSD": 0.05, "NVMe SSD": 0.02, "device": 0.25}
@@ -142,7 +146,8 @@ def _kinds(rows: np.ndarray) -> np.ndarray:
 
 
 def _gaps(issued: np.ndarray, completed: np.ndarray, end_ns: int) -> np.ndarray:
-    """Times from one completion to the next, without those in which the device had nothing; what is open at the end has one, too."""
+    """Times from one completion to the next, without those in which the device had nothing; what is open at the end has
+    one, too."""
     issued, completed = np.sort(issued), np.sort(completed)
     before = np.concatenate(([np.iinfo(np.int64).min], completed[:-1])) if len(completed) else completed
     gaps = completed - np.maximum(before, issued[: len(completed)])

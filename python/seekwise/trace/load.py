@@ -1,10 +1,13 @@
 """A trace as a load that closes its loop: what each program sends, after what, and how long after it.
 
-Two passes. The first puts requests in the order of their arrival and counts; a sample of it says how each program sends (`shape`). The second
-writes a row of 48 bytes for each request (`crates/sim/src/task/traced/rows.rs`), each program's together, so that the simulator reads
+Two passes. The first puts requests in the order of their arrival and counts; a sample of it says how each program sends
+(`shape`). The second
+writes a row of 48 bytes for each request (`crates/sim/src/task/traced/rows.rs`), each program's together, so that the
+simulator reads
 them as it goes. Memory does not grow with the trace; the two scratch files do (109 bytes a request).
 
-A request that was sent when c of its program's requests were done is sent here when c are done, whichever they are, and as long after that as it
+A request that was sent when c of its program's requests were done is sent here when c are done, whichever they are, and
+as long after that as it
 was. So there is no cycle: what it waits for was sent before it.
 """
 
@@ -48,7 +51,8 @@ GROUPS_MAX = 12
 OTHERS = "others"
 SECTORS_MAX = 1 << 21
 MAIN_SHARE = 50
-"""A group's time begins with the first request of a program that has at least one in so many of its requests: not with the one that looked at the
+"""A group's time begins with the first request of a program that has at least one in so many of its requests: not with
+the one that looked at the
 partition table."""
 PER_OCTAVE = 64
 MARKED = ("seekwise", "seekwise record", "blktrace", "blkparse", "perf or trace-cmd")
@@ -151,7 +155,7 @@ def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_
     written = tuple(program for program in programs.values() if program.rows)
     written = tuple(dict.fromkeys(written))
     names = notes.devices
-    said = _said(notes, counts, device, gathered, late)
+    said = _sentences(notes, counts, device, gathered, late)
     assumed = _assumed(written, groups, marked, state.flushes)
     return TracedLoad(
         path, tuple(groups), written, sum(mine.values()), state.end_sector, state.flushes,
@@ -424,7 +428,7 @@ def recorded_percentile_ns(groups: Iterable[Group], percent: float) -> float | N
     return float(2 ** ((int(np.searchsorted(np.cumsum(counts), percent / 100 * total)) + 0.5) / PER_OCTAVE))
 
 
-def _said(
+def _sentences(
     notes: Notes, counts: dict[int, dict[int, int]], device: int, gathered: _Gathered, late: Late
 ) -> tuple[str, ...]:
     said = []

@@ -11,17 +11,21 @@ EVEN_MIN = 200
 EVEN_SPREAD = 0.05
 """They are even where the 10th and the 90th percentile lie at most this share of the median apart."""
 EVEN_CORRELATION = -0.3
-"""Of a distance with the next, by a clock: below this. Exactly even bursts that come late at random have -1/2, pauses after each end 0."""
+"""Of a distance with the next, by a clock: below this. Exactly even bursts that come late at random have -1/2, pauses
+after each end 0."""
 DRIFT_STEPS = 50
 DRIFT_MAX = 5.0
-"""By a clock, a sum of so many distances strays less than this many times as far as one of them; of pauses it strays √50 = 7 times as far."""
+"""By a clock, a sum of so many distances strays less than this many times as far as one of them; of pauses it strays
+√50 = 7 times as far."""
 PACED_SLOPE = 0.5
 PACED_SURE = 4.0
-"""A distance grows with the time of service by a slope of 1 where a program waits and of 0 by a clock. Below half, by four standard errors, is a clock."""
+"""A distance grows with the time of service by a slope of 1 where a program waits and of 0 by a clock. Below half, by
+four standard errors, is a clock."""
 
 
 def starts(arrivals: np.ndarray, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which arrivals begin a burst (something was done since the one before), and how many were under way before each."""
+    """Which arrivals begin a burst (something was done since the one before), and how many were under way before
+    each."""
     completed = np.searchsorted(done, arrivals, side="right")
     before = np.arange(len(arrivals)) - completed
     return np.diff(completed, prepend=-1) > 0, np.maximum(before, 0)
@@ -32,9 +36,12 @@ def is_paced(arrivals: np.ndarray, done: np.ndarray) -> bool:
 
     `arrivals` in ns, in order; `done`: ends in ns, sorted.
 
-    From one burst to the next a program that waits takes what the storage takes, and thinks: their distance grows with it, one to one. That
-    of a paced one does not. The slope of a line through both decides, where it is known well enough. Where the storage always takes the same, a
-    clock shows in another way: a burst that comes late is followed by a short distance, so neighbours are correlated by -1/2, and after fifty
+    From one burst to the next a program that waits takes what the storage takes, and thinks: their distance grows with
+    it, one to one. That
+    of a paced one does not. The slope of a line through both decides, where it is known well enough. Where the storage
+    always takes the same, a
+    clock shows in another way: a burst that comes late is followed by a short distance, so neighbours are correlated by
+    -1/2, and after fifty
     distances it is as exact as after one; pauses after each end drift away.
     """
     begins, before = starts(arrivals, done)

@@ -5,9 +5,12 @@
     admitted  as fast as the queue takes them: the kernel's write-back
     open      at their times, whatever was done by then
 
-The test of each is that of `depend`: arrivals that came while requests were under way, against those that would have come by chance.
-Programs that wait for each other (a database and the journal's thread) are found in the same way: one never sends while the other's request is under
-way, and sends after its end. What the recording cannot decide is assumed and marked so; `what-if` says what hangs on it.
+The test of each is that of `depend`: arrivals that came while requests were under way, against those that would have
+come by chance.
+Programs that wait for each other (a database and the journal's thread) are found in the same way: one never sends while
+the other's request is under
+way, and sends after its end. What the recording cannot decide is assumed and marked so; `what-if` says what hangs on
+it.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ TURNS_MIN = 10
 SPREAD_LESS = 0.5
 UNDECIDED_SHARE = 0.05
 MOSTLY_SHARE = 0.3
-"""A program that reads ahead now and then waits for all the same: each burst by itself is taken as it was, waiting or not."""
+"""A program that reads ahead now and then waits for all the same: each burst by itself is taken as it was, waiting or
+not."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,8 @@ def _shape(name: str, rows: np.ndarray) -> Shape:
 def _waits_for(rows: np.ndarray, other: np.ndarray, is_journal: bool) -> bool:
     """Whether a program's bursts never begin while the other has a request under way, and begin after its end.
 
-    Programs that pause for the same time fall into step and seem to. Their bursts follow their own requests more closely than the other's; only
+    Programs that pause for the same time fall into step and seem to. Their bursts follow their own requests more
+    closely than the other's; only
     where a journal is one of the two is that not asked.
     """
     first = max(rows["arrival_ns"][0], other["arrival_ns"][0])

@@ -1,6 +1,7 @@
 """A trace in numbers: rate, size, offset, depth and latency over time, and who asked. One pass, bounded memory.
 
-Time and offset are counted in bins whose width doubles when the trace outgrows them, so nothing has to be known in advance.
+Time and offset are counted in bins whose width doubles when the trace outgrows them, so nothing has to be known in
+advance.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class TraceFigures:
     """{process: requests, reads, writes, bytes}."""
 
 
-def of(chunks: Iterable[np.ndarray]) -> Summary:
+def summary_of(chunks: Iterable[np.ndarray]) -> Summary:
     """The summary of a trace."""
     found = Summary()
     ends: dict[int, int] = {}

@@ -1,4 +1,5 @@
-"""Cold data: files evicted from the page cache, and shown to be (`linux/page_cache.py`). Names and inodes stay in memory."""
+"""Cold data: files evicted from the page cache, and shown to be (`linux/page_cache.py`). Names and inodes stay in
+memory."""
 
 from __future__ import annotations
 

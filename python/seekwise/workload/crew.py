@@ -3,7 +3,8 @@
     run ──socket (standard input)──▶ crew ──pipe──▶ worker ──▶ cp, python3, …
                                           ──pipe──▶ worker …
 
-Commands are lines: `go JOB`, `go JOB COUNT`, `stop JOB`, `quit`. It says `ready` when every worker is, `idle JOB` when no worker of the job
+Commands are lines: `go JOB`, `go JOB COUNT`, `stop JOB`, `quit`. It says `ready` when every worker is, `idle JOB` when
+no worker of the job
 has a unit under way, `failed JOB WHY` when one cannot go on.
 """
 
@@ -49,10 +50,11 @@ class Crew:
     members: list[Member] = field(default_factory=list)
 
     def run(self) -> None:
-        """Starts services, then a process per worker; obeys commands on file descriptor 0 until it is closed or says to leave."""
+        """Starts services, then a process per worker; obeys commands on file descriptor 0 until it is closed or says to
+        leave."""
         with contextlib.ExitStack() as services:
             for number, job in enumerate(self.spec["jobs"]):
-                program = programs.of(job["program"], job["parameters"])
+                program = programs.program_named(job["program"], job["parameters"])
                 service = services.enter_context(program.service(self._place(job, number, 0)))
                 for worker in range(job["workers"]):
                     self._fork(job, program, number, worker, service)

@@ -1,6 +1,8 @@
-"""The data that programs work on, laid out once per run in a folder each: as large as room and time allow, never changed by a worker.
+"""The data that programs work on, laid out once per run in a folder each: as large as room and time allow, never
+changed by a worker.
 
-Whatever is read cold is evicted before each unit, so that its size says how much a unit reads, not how much fits into memory.
+Whatever is read cold is evicted before each unit, so that its size says how much a unit reads, not how much fits into
+memory.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ class DataSet:
 
 
 def _large(folder: Path, share: DataBudget) -> int:
-    """Files of random bytes, which nothing compresses or finds twice; each as large as the device writes in a moment."""
+    """Files of random bytes, which nothing compresses or finds twice; each as large as the device writes in a
+    moment."""
     least = min(LARGE_LEAST_BYTES, share.room_bytes // LARGE_FILES)
     probe = min(PROBE_BYTES, share.room_bytes // LARGE_FILES)
     began = time.monotonic()
@@ -156,7 +159,8 @@ DATA_SETS: dict[str, DataSet] = {
 
 
 def next_large(place: Place) -> Path:
-    """The large file that is a worker's turn. Workers of a job have files of their own where there are enough: none finds in memory what
+    """The large file that is a worker's turn. Workers of a job have files of their own where there are enough: none
+    finds in memory what
     another one just read."""
     names = sorted((place.data / "large").iterdir())
     mine = names[place.number :: place.workers] or [names[place.number % len(names)]]
@@ -171,7 +175,8 @@ def next_small(place: Place, count: int) -> list[Path]:
 
 
 def next_served(place: Place) -> Path:
-    """The file that a file server's worker serves: one in so many is large, so that both kinds take about as many bytes."""
+    """The file that a file server's worker serves: one in so many is large, so that both kinds take about as many
+    bytes."""
     if place.turn % LARGE_EVERY == LARGE_EVERY - 1:
         names = sorted((place.data / "parts").iterdir())[place.number :: place.workers]
         return names[place.turn // LARGE_EVERY % len(names)]
@@ -180,7 +185,8 @@ def next_served(place: Place) -> Path:
 
 
 def small_files(place: Place) -> list[Path]:
-    """The small files of a worker, in the order of their names: none finds in memory what another one just read. Listed once per process."""
+    """The small files of a worker, in the order of their names: none finds in memory what another one just read. Listed
+    once per process."""
     return _listed(place.data / "small")[place.number :: place.workers]
 
 

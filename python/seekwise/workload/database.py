@@ -34,7 +34,8 @@ SWITCH_RETRY_S = 0.01
 
 
 def _writes_ahead(link: sqlite3.Connection) -> bool:
-    """Switched to WAL. Of several that switch at once SQLite tells all but one BUSY without the wait that they asked for: all hold a lock."""
+    """Switched to WAL. Of several that switch at once SQLite tells all but one BUSY without the wait that they asked
+    for: all hold a lock."""
     try:
         link.execute("PRAGMA journal_mode=WAL")
     except sqlite3.OperationalError as error:

@@ -1,7 +1,9 @@
 """The log of units: what each worker writes as its units end, in a file that lies in memory.
 
-The first eight bytes say when the unit under way began (seconds since 1970; 0: none is), so that one that never ended is not lost.
-Then a row of five numbers for each unit: end, duration, bytes, share of its time spent waiting, share of its data that was still cached.
+The first eight bytes say when the unit under way began (seconds since 1970; 0: none is), so that one that never ended
+is not lost.
+Then a row of five numbers for each unit: end, duration, bytes, share of its time spent waiting, share of its data that
+was still cached.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ class LogWriter:
         os.pwrite(self._file, BEGUN.pack(clock_s), 0)
 
     def ended(self, clock_s: float, took_s: float, moved: int, waited_share: float, cached_share: float) -> None:
-        """`clock_s`: seconds since 1970 at the end; `took_s`: seconds; `moved`: bytes; shares from 0 to 1. The duration is stored in ns."""
+        """`clock_s`: seconds since 1970 at the end; `took_s`: seconds; `moved`: bytes; shares from 0 to 1. The duration
+        is stored in ns."""
         row = ROW.pack(clock_s, took_s * 1e9, float(moved), waited_share, cached_share)
         os.pwrite(self._file, row, self._place)
         self._place += len(row)

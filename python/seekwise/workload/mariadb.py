@@ -1,6 +1,8 @@
-"""A private MariaDB server (`server.py`), with a table that its buffer pool does not hold, and clients that ask it one after the other.
+"""A private MariaDB server (`server.py`), with a table that its buffer pool does not hold, and clients that ask it one
+after the other.
 
-InnoDB's settings are as shipped: its data files are opened with O_DIRECT from 10.6 on (MariaDB's documentation, innodb_flush_method), the buffer
+InnoDB's settings are as shipped: its data files are opened with O_DIRECT from 10.6 on (MariaDB's documentation,
+innodb_flush_method), the buffer
 pool has 128 MiB, and every commit is flushed. The log is so long that no checkpoint falls into a period by chance.
 """
 

@@ -1,6 +1,7 @@
 """A private PostgreSQL cluster (`server.py`), with pgbench's tables and clients.
 
-`fsync`, `full_page_writes` and `synchronous_commit` are as shipped. Checkpoints happen when the server starts and ends, not in a period by chance.
+`fsync`, `full_page_writes` and `synchronous_commit` are as shipped. Checkpoints happen when the server starts and ends,
+not in a period by chance.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def _tool(name: str) -> str:
 
 
 def transactions(place: Path, logs: Path, clients: int, each: int) -> list[tuple[float, float]]:
-    """(end in seconds since 1970, duration in seconds) of the transactions of one pgbench. `logs`: a folder in memory."""
+    """(end in seconds since 1970, duration in seconds) of the transactions of one pgbench. `logs`: a folder in
+    memory."""
     for old in logs.glob("pgbench*"):
         old.unlink()
     server.run(
@@ -86,7 +88,8 @@ def transactions(place: Path, logs: Path, clients: int, each: int) -> list[tuple
     found = []
     for log in logs.glob("pgbench*"):
         for line in log.read_text().splitlines():
-            # client, transaction, time in µs, script, end: seconds and µs (pgbench's documentation, "Per-Transaction Logging")
+            # client, transaction, time in µs, script, end: seconds and µs (pgbench's documentation, "Per-Transaction
+            # Logging")
             words = line.split()
             found.append((int(words[4]) + int(words[5]) / 1e6, int(words[2]) / 1e6))
     return sorted(found)

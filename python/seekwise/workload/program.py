@@ -1,6 +1,7 @@
 """What a program is to Seekwise: parameters, the data that it works on, and one unit of its work.
 
-A unit is what somebody waits for: a program started, a transaction committed, a file copied. It is made of the calls that the real
+A unit is what somebody waits for: a program started, a transaction committed, a file copied. It is made of the calls
+that the real
 program makes; where the program itself is there, it runs.
 """
 
@@ -25,7 +26,8 @@ class Place:
     """Where a worker works. Paths lead through the run's own scratch folder."""
 
     data: Path
-    """Folder of the data sets, each in a folder of its name. Several workers read it; what changes it belongs in `own`."""
+    """Folder of the data sets, each in a folder of its name. Several workers read it; what changes it belongs in
+    `own`."""
     own: Path
     """Folder of this worker alone, on the same storage."""
     number: int
@@ -56,7 +58,8 @@ class Program(BaseModel):
     reads: ClassVar[bool] = True
     writes: ClassVar[bool] = False
     long_units: ClassVar[bool] = False
-    """A unit lasts as long as a period: it begins once the switch has settled, and periods hold equal numbers of units."""
+    """A unit lasts as long as a period: it begins once the switch has settled, and periods hold equal numbers of
+    units."""
 
     is_extra: ClassVar[bool] = False
     """Not every machine with Seekwise has it."""
@@ -70,7 +73,8 @@ class Program(BaseModel):
         return None
 
     def service(self, place: Place) -> AbstractContextManager[Path | None]:
-        """What serves all workers of the job while they run, as a database server does; entered in the crew, before any worker.
+        """What serves all workers of the job while they run, as a database server does; entered in the crew, before any
+        worker.
 
         They find what it gives in `Place.service`.
         """
@@ -84,7 +88,8 @@ class Program(BaseModel):
 
     @abstractmethod
     def work(self, place: Place) -> int | list[tuple[float, float]]:
-        """One unit; bytes that it moved. Or several at once: (end in seconds since 1970, duration in seconds) of each."""
+        """One unit; bytes that it moved. Or several at once: (end in seconds since 1970, duration in seconds) of
+        each."""
 
     def close(self, place: Place) -> None:
         """Once at the end, when the worker is told to leave. A worker that is killed never gets here."""
@@ -112,7 +117,8 @@ def durable(path: Path) -> None:
 
 
 def durable_together(paths: Sequence[Path]) -> None:
-    """Returns when all of these files are on the device. Writing them begins with all before any is waited for, as dpkg does it."""
+    """Returns when all of these files are on the device. Writing them begins with all before any is waited for, as dpkg
+    does it."""
     for path in paths:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         # Begins to write what is dirty and waits for nothing (Linux v6.12 mm/fadvise.c).
@@ -123,7 +129,8 @@ def durable_together(paths: Sequence[Path]) -> None:
 
 
 def synced(folder: Path) -> None:
-    """Returns when everything on the file system of a folder is on the device: many files at once, in the order that suits it."""
+    """Returns when everything on the file system of a folder is on the device: many files at once, in the order that
+    suits it."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(file) != 0:

@@ -1,4 +1,5 @@
-"""The purposes that a run of `tune` answers for. Everything that names them (options, hints, explanations, answers) takes them from here."""
+"""The purposes that a run of `tune` answers for. Everything that names them (options, hints, explanations, answers)
+takes them from here."""
 
 from __future__ import annotations
 

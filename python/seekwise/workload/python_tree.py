@@ -1,6 +1,8 @@
-"""A tree from which Python starts: the interpreter with all that importing NumPy and SciPy loads, copied from the one that runs.
+"""A tree from which Python starts: the interpreter with all that importing NumPy and SciPy loads, copied from the one
+that runs.
 
-Copied is what an interpreter really opened while it imported them, each file under the same place below a prefix of its own. So the
+Copied is what an interpreter really opened while it imported them, each file under the same place below a prefix of its
+own. So the
 tree holds nothing that a start does not touch.
 """
 
@@ -18,12 +20,16 @@ from seekwise.errors import SeekwiseError
 from seekwise.workload.program import synced
 
 IMPORTS = "numpy, scipy.linalg, scipy.sparse, json, logging, argparse, xml.etree.ElementTree, http.client, sqlite3"
-"""Starts in 0.3 to 0.5 s from memory here: beside a copy that is one or two seconds. A quarter and a half of these modules were tried, for more rounds in the
-same time: bfq then took 0.47 and 0.46 of mq-deadline's time beside a copy, where all of them take 0.84 and LibreOffice 0.7 to 0.9 (virtio disk): a short
+"""Starts in 0.3 to 0.5 s from memory here: beside a copy that is one or two seconds. A quarter and a half of these
+modules were tried, for more rounds in the
+same time: bfq then took 0.47 and 0.46 of mq-deadline's time beside a copy, where all of them take 0.84 and LibreOffice
+0.7 to 0.9 (virtio disk): a short
 start lives in the first moments of bfq's weight-raising."""
 COMPILED = 60
-"""Modules that it compiles anew, as a program works on its own configuration and documents when it starts: computing is then more than half of
-a start from a quiet device, as it is of LibreOffice's. Seen without it beside copies: settings differed twice as much as they did for LibreOffice."""
+"""Modules that it compiles anew, as a program works on its own configuration and documents when it starts: computing is
+then more than half of
+a start from a quiet device, as it is of LibreOffice's. Seen without it beside copies: settings differed twice as much
+as they did for LibreOffice."""
 PROGRAM = (
     f"import sys; sys.path.append(sys.argv[1]); import {IMPORTS}"
     "; names = sorted({each.__file__ for each in list(sys.modules.values()) if str(getattr(each, '__file__', '')).endswith('.py')})"
@@ -56,12 +62,14 @@ def files(tree: Path) -> list[str]:
 
 
 def build(folder: Path) -> int:
-    """Copies the tree into a folder and starts it once; its bytes. Raises SeekwiseError when it does not start from there."""
+    """Copies the tree into a folder and starts it once; its bytes. Raises SeekwiseError when it does not start from
+    there."""
     site = Path(sysconfig.get_paths()["platlib"])
     numpy = Path(str(__import__("numpy").__file__)).parent.parent
     listing = _started([os.path.realpath(sys.executable), "-I", "-S", "-B", "-c", LISTING, str(numpy)], None)
     stdlib = Path(sysconfig.get_paths()["stdlib"])
-    # Where the interpreter looks for its modules, from its own place on (CPython's Modules/getpath.py): lib, or lib64 on some distributions.
+    # Where the interpreter looks for its modules, from its own place on (CPython's Modules/getpath.py): lib, or lib64
+    # on some distributions.
     library = f"{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
     _copy(Path(os.path.realpath(sys.executable)), folder / "bin/python3")
     for name in dict.fromkeys(json.loads(listing)):

@@ -1,8 +1,11 @@
 """A private database server in the scratch folder: nobody else's databases are ever reached.
 
-The server has a folder, a socket and a namespace of its own, no network, and runs as the user `nobody`, so that the kernel keeps it out of the
-data of any other server. The scratch folder is closed to that user: within a mount namespace of the crew the server's folder is
-bound to a path that this user can walk to. Shared memory lies in an IPC namespace, and in a /dev/shm of the same mount namespace, so that all of it
+The server has a folder, a socket and a namespace of its own, no network, and runs as the user `nobody`, so that the
+kernel keeps it out of the
+data of any other server. The scratch folder is closed to that user: within a mount namespace of the crew the server's
+folder is
+bound to a path that this user can walk to. Shared memory lies in an IPC namespace, and in a /dev/shm of the same mount
+namespace, so that all of it
 ends with its processes, however they end.
 """
 
@@ -41,7 +44,8 @@ BUILDER = (
 
 
 def build(module: str, folder: Path, name: str, use: str) -> int:
-    """Lets `main` of a module fill a folder, in a process that is supervised; its bytes. `use`: the one to leave out when this fails."""
+    """Lets `main` of a module fill a folder, in a process that is supervised; its bytes. `use`: the one to leave out
+    when this fails."""
     command = [sys.executable, "-I", "-c", BUILDER.format(module=module), ":".join(sys.path), str(folder)]
     done = child.run(command, timeout_s=BUILD_S)
     if done.returncode:
@@ -63,10 +67,11 @@ def data_folder(folder: Path, name: str) -> Path:
 
 
 def seen(folder: Path) -> Path:
-    """The path under which the server's user sees a folder. As root in a namespace that this process enters; else the folder itself."""
+    """The path under which the server's user sees a folder. As root in a namespace that this process enters; else the
+    folder itself."""
     if os.geteuid() != 0:
         return folder
-    place = next((folder for folder in SEEN_AT if os.path.isdir(folder)), None)
+    place = next((mount_point for mount_point in SEEN_AT if os.path.isdir(mount_point)), None)
     if place is None:
         raise OSError(0, f"none of {', '.join(SEEN_AT)} is there")
 
@@ -76,7 +81,8 @@ def seen(folder: Path) -> Path:
 
     real = os.path.realpath(folder)
     checked(_LIBC.unshare(CLONE_NEWNS | CLONE_NEWIPC), "unshare")
-    # What is unmounted outside goes here, too: a private copy would keep the user's other devices busy as long as the server runs.
+    # What is unmounted outside goes here, too: a private copy would keep the user's other devices busy as long as the
+    # server runs.
     checked(_LIBC.mount(None, b"/", None, MS_REC | MS_SLAVE, None), "mount namespace")
     checked(_LIBC.mount(real.encode(), place.encode(), None, MS_BIND, None), "bind mount")
     # Ours is read and written through descriptors (`HeldFolder`), which lead to the one outside.
@@ -122,7 +128,8 @@ def _user() -> tuple[int, int] | None:
 
 
 def identity() -> dict[str, Any]:
-    """Arguments of `Popen` that give root's rights away; without root, those that keep the server's shared memory apart, where the kernel lets us."""
+    """Arguments of `Popen` that give root's rights away; without root, those that keep the server's shared memory
+    apart, where the kernel lets us."""
     user = _user()
     if user:
         return {"user": user[0], "group": user[1], "extra_groups": []}
@@ -130,7 +137,8 @@ def identity() -> dict[str, Any]:
 
 
 def _set_apart() -> None:
-    """In a child that is about to become the server of a user without root: namespaces of its own for shared memory. Raises OSError."""
+    """In a child that is about to become the server of a user without root: namespaces of its own for shared memory.
+    Raises OSError."""
     user, group = os.geteuid(), os.getegid()
     if _LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC) != 0:
         raise OSError(ctypes.get_errno(), "unshare")

@@ -118,7 +118,8 @@ class Team:
 def started(
     tasks: Sequence[Task], data: Path, own: Path, work: Path, seed: int, cgroup_files: Sequence[Path] = ()
 ) -> Iterator[Team]:
-    """Workers of these jobs, idle. `data`: the laid-out data sets; `own`: their folder on the storage; `work`: a folder in memory."""
+    """Workers of these jobs, idle. `data`: the laid-out data sets; `own`: their folder on the storage; `work`: a folder
+    in memory."""
     for old in work.glob("*.units"):
         old.unlink()
     spec = {

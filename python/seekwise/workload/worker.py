@@ -1,6 +1,7 @@
 """One worker: runs units of its program one after the other for as long as it may, and logs each.
 
-It is told by single bytes on a pipe: `g` run units until told to stop, a digit run that many, `s` stop after this unit, `q` leave. It
+It is told by single bytes on a pipe: `g` run units until told to stop, a digit run that many, `s` stop after this unit,
+`q` leave. It
 answers `ready`, `idle` when no unit is under way any more, `failed …` when a unit could not be done.
 """
 
@@ -103,7 +104,8 @@ def _ran_s() -> float:
 
 
 def _queued_s() -> float:
-    """Time on a run queue (Linux v6.12 Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat); of this process alone."""
+    """Time on a run queue (Linux v6.12 Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat); of this process
+    alone."""
     try:
         with open("/proc/thread-self/schedstat", "rb") as file:
             return int(file.read().split()[1]) / 1e9

@@ -1,7 +1,10 @@
-"""Bounds what a program that syncs nothing leaves unwritten, in the kernel's way: written back while it goes on, without anybody waiting.
+"""Bounds what a program that syncs nothing leaves unwritten, in the kernel's way: written back while it goes on,
+without anybody waiting.
 
-A plain `cp` of a large file dirties pages until the kernel's flusher writes them, as asynchronous writes. Waiting for each file (`fsync`) would
-make the same bytes synchronous writes, which a scheduler treats as if somebody waited. Seen on a virtio disk: beside copies with fsync programs
+A plain `cp` of a large file dirties pages until the kernel's flusher writes them, as asynchronous writes. Waiting for
+each file (`fsync`) would
+make the same bytes synchronous writes, which a scheduler treats as if somebody waited. Seen on a virtio disk: beside
+copies with fsync programs
 started up to 1.8 times sooner with bfq than with others, beside plain `cp` 1.1 to 1.3 times.
 """
 
@@ -41,7 +44,8 @@ def _follow(path: Path, over: threading.Event) -> None:
 
 
 def _begin(path: Path, begun: int, *, last: bool = False) -> int:
-    """Begins to write what a file has beyond `begun` bytes, in whole pieces unless it is the last time; where the next call goes on."""
+    """Begins to write what a file has beyond `begun` bytes, in whole pieces unless it is the last time; where the next
+    call goes on."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -58,6 +62,7 @@ def _begin(path: Path, begun: int, *, last: bool = False) -> int:
 
 
 def settle(path: Path) -> None:
-    """Waits until a file whose writing was begun long ago is on the device: so much is unwritten at most, and no more."""
+    """Waits until a file whose writing was begun long ago is on the device: so much is unwritten at most, and no
+    more."""
     if path.exists():
         durable(path)

@@ -1,7 +1,10 @@
-"""JSON schemas of the documents that scripts read, made from the dataclasses that `--json` prints, and the promise on them.
+"""JSON schemas of the documents that scripts read, made from the dataclasses that `--json` prints, and the promise on
+them.
 
-A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or given another
-meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines, notes, reasons)
+A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or
+given another
+meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines,
+notes, reasons)
 may change their words.
 """
 
@@ -32,7 +35,8 @@ DOCUMENTS = {
     "seekwise.tune/1": "report.documents",
     "seekwise.whatif/1": "cli._whatif",
 }
-"""{schema: module below `seekwise` with its dataclass}: what scripts read; other documents name their schema, too, and promise nothing."""
+"""{schema: module below `seekwise` with its dataclass}: what scripts read; other documents name their schema, too, and
+promise nothing."""
 
 
 @cache
@@ -40,7 +44,7 @@ def _documents() -> dict[str, Any]:
     """{schema: dataclass}"""
     modules = [import_module(f"seekwise.{name}") for name in dict.fromkeys(DOCUMENTS.values())]
     kinds = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
-    return {kind.SCHEMA: kind for kind in kinds if getattr(kind, "SCHEMA", None) in DOCUMENTS}
+    return {schema: kind for kind in kinds if (schema := getattr(kind, "SCHEMA", None)) in DOCUMENTS}
 
 
 def names() -> list[str]:
@@ -57,10 +61,12 @@ def load(name: str) -> dict[str, Any]:
 
     known = names()
     wanted = (
-        wanted if "/" in wanted else next((each for each in reversed(known) if each.split("/")[0] == wanted), wanted)
+        wanted
+        if "/" in wanted
+        else next((schema for schema in reversed(known) if schema.split("/")[0] == wanted), wanted)
     )
     if wanted not in known:
-        short = [each.removeprefix("seekwise.").split("/")[0] for each in known]
+        short = [schema.removeprefix("seekwise.").split("/")[0] for schema in known]
         raise UsageError(f"no schema `{name}`", suggestion.hint(name, short, f"schemas: {', '.join(short)}"))
     schema = TypeAdapter(_documents()[wanted]).json_schema(schema_generator=Described)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": wanted}

@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from functools import cache
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -14,13 +14,16 @@ from pydantic_core import core_schema
 
 from seekwise import document
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 
 @cache
 def attribute_docs(kind: type) -> dict[str, str]:
     """{attribute: the text below it} of a dataclass, its own before those that it inherits."""
     found: dict[str, str] = {}
-    for each in reversed(kind.__mro__[:-1]):
-        body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
+    for base in reversed(kind.__mro__[:-1]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
         assert isinstance(body, ast.ClassDef)
         for line, after in zip(body.body, body.body[1:], strict=False):
             text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else None
@@ -33,8 +36,10 @@ class Described(GenerateJsonSchema):
     """Fields are described by the text below them; every field is there."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        """Pydantic's schema with the keys that `seekwise.document` prints: HIDDEN fields out, SHOWN properties in, all required."""
-        made, kind = super().dataclass_schema(schema), schema["cls"]
+        """Pydantic's schema with the keys that `seekwise.document` prints: HIDDEN fields out, SHOWN properties in, all
+        required."""
+        made = super().dataclass_schema(schema)
+        kind: type[DataclassInstance] = schema["cls"]
         properties, docs = made.get("properties", {}), attribute_docs(kind)
         for name in getattr(kind, "SHOWN", ()):
             shown = inspect.getattr_static(kind, name).fget
@@ -43,7 +48,9 @@ class Described(GenerateJsonSchema):
         for name, text in docs.items():
             if name in properties and text:
                 properties[name].setdefault("description", text)
-        named: dict[str, Any] = {"schema": {"const": kind.SCHEMA, "type": "string"}} if hasattr(kind, "SCHEMA") else {}
+        named: dict[str, Any] = (
+            {"schema": {"const": own, "type": "string"}} if (own := getattr(kind, "SCHEMA", None)) else {}
+        )
         for name in document.keys(kind):
             properties[name].pop("default", None)
             named[document.key(kind, name)] = _with_null(properties[name])
@@ -55,9 +62,9 @@ class Described(GenerateJsonSchema):
 def _with_null(part: Any) -> Any:
     """The same with null for numbers: those that are not finite have no word in JSON."""
     if isinstance(part, list):
-        return [_with_null(each) for each in part]
+        return [_with_null(item) for item in part]
     if not isinstance(part, dict):
         return part
     if part.get("type") == "number":
         return {**part, "type": ["number", "null"]}
-    return {key: _with_null(each) for key, each in part.items()}
+    return {key: _with_null(inner) for key, inner in part.items()}

@@ -106,16 +106,16 @@ def capped(log_ratio: float) -> float:
 
 def deciding(judged: Sequence[Judged]) -> list[Judged]:
     """Those that may decide: no limits."""
-    return [each for each in judged if each.group != LIMITS]
+    return [entry for entry in judged if entry.group != LIMITS]
 
 
 def parts_of(judged: Sequence[Judged], setting: str, in_force: str) -> dict[tuple[str, str], Array]:
     """{(use, purpose): draws of the setting's ln gain, its figures averaged}."""
     found: dict[tuple[str, str], list[Array]] = {}
-    for each in judged:
-        gain = each.gain(setting, in_force)
+    for entry in judged:
+        gain = entry.gain(setting, in_force)
         if gain is not None:
-            found.setdefault((each.use, each.purpose), []).append(np.clip(gain, -CAP_LOG, CAP_LOG))
+            found.setdefault((entry.use, entry.purpose), []).append(np.clip(gain, -CAP_LOG, CAP_LOG))
     return {part: np.mean(draws, axis=0) for part, draws in found.items()}
 
 
@@ -139,10 +139,10 @@ def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence
 def harms(gains: Sequence[Array], prices: Sequence[Array]) -> NDArray[np.bool_]:
     """[draw] whether a setting harms, by its ln gains in the parts of a purpose and in all others."""
     most = np.max(gains, axis=0)
-    found = (np.mean(gains, axis=0) < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
+    found: NDArray[np.bool_] = (np.mean(gains, axis=0) < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
     if prices:
         found |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
-        lost = np.mean([-each > np.maximum(most, LOST_LOG) for each in [*gains, *prices]], axis=0)
+        lost = np.mean([-gain > np.maximum(most, LOST_LOG) for gain in [*gains, *prices]], axis=0)
         found |= lost > 0.5
     return found
 
@@ -155,7 +155,7 @@ def choose(
     others: Sequence[Judged] = (),
     is_vetoed: bool = False,
 ) -> Choice | None:
-    """The choice over these figures; None when nothing was judged, or nothing is known of what is in force.
+    """The choice over these figures; None when nothing was judged, or nothing is known of what is in force, or of anything else.
 
     `others`: what else was judged, of another purpose or in the background: what it loses is the price.
     """
@@ -163,16 +163,16 @@ def choose(
     if not mine:
         return Choice(in_force, False, 0.0, 0.0, 0.0, 0.0, 0.0) if judged else None
     known = {name: found for name in candidates if (found := utility(mine, name, in_force, price)) is not None}
-    if in_force not in known:
+    if in_force not in known or len(known) < 2 <= len(candidates):
         return None
-    best = np.max([each.gain for each in known.values()], axis=0)
+    best = np.max([weighed.gain for weighed in known.values()], axis=0)
     passing = {
-        name: float(each.gain.mean())
-        for name, each in known.items()
+        name: float(weighed.gain.mean())
+        for name, weighed in known.items()
         if name != in_force
-        and each.gain.mean() > WORTH_LOG
-        and (each.gain > 0).mean() >= P_GAIN
-        and each.harms.mean() <= P_HARM_MOST
+        and weighed.gain.mean() > WORTH_LOG
+        and (weighed.gain > 0).mean() >= P_GAIN
+        and weighed.harms.mean() <= P_HARM_MOST
     }
     pick = max(passing, key=lambda name: passing[name]) if passing and not is_vetoed else in_force
     regret = np.maximum(best - known[pick].gain, 0.0)
@@ -200,9 +200,9 @@ def by_purpose(
     found: dict[Purpose, Choice] = {}
     purposes: tuple[Purpose, ...] = ("responsive", "throughput")
     for purpose in purposes:
-        own = [each for each in judged if each.purpose == purpose]
+        own = [entry for entry in judged if entry.purpose == purpose]
         if deciding(own):
-            others = [each for each in judged if each.purpose != purpose]
+            others = [entry for entry in judged if entry.purpose != purpose]
             choice = choose(own, in_force, candidates, others=others, is_vetoed=is_vetoed)
             if choice is not None:
                 found[purpose] = choice
@@ -210,7 +210,7 @@ def by_purpose(
 
 
 def _alternative(known: Mapping[str, Utility], in_force: str) -> Alternative | None:
-    others = {name: each for name, each in known.items() if name != in_force}
+    others = {name: weighed for name, weighed in known.items() if name != in_force}
     if not others:
         return None
     name = max(others, key=lambda name: float(others[name].gain.mean()))
@@ -221,28 +221,24 @@ def _alternative(known: Mapping[str, Utility], in_force: str) -> Alternative | N
 
 def changes_of(judged: Sequence[Judged], setting: str | None, in_force: str, *, better: bool) -> tuple[Change, ...]:
     """Figures that a setting makes better (or worse), the largest first."""
-    found = []
-    for each in judged:
-        standing = each.of(setting) if setting is not None else None
-        if standing is None or standing.ratio is None or standing.verdict != ("better" if better else "worse"):
-            continue
-        size = abs(capped(math.log(standing.ratio)))
-        found.append(
-            (
-                size,
-                Change(
-                    each.use,
-                    each.title,
-                    each.metric,
-                    each.purpose,
-                    standing.ratio,
-                    standing.low or 0.0,
-                    standing.high or math.inf,
-                    standing.p_better or 0.0,
-                ),
-            )
+    known = [
+        (entry, standing) for entry in judged if setting is not None and (standing := entry.of(setting)) is not None
+    ]
+    found = [
+        Change(
+            entry.use,
+            entry.title,
+            entry.metric,
+            entry.purpose,
+            one.ratio,
+            one.low or 0.0,
+            one.high or math.inf,
+            one.p_better or 0.0,
         )
-    return tuple(change for _, change in sorted(found, key=lambda pair: -pair[0]))
+        for entry, one in known
+        if one.ratio is not None and one.verdict == ("better" if better else "worse")
+    ]
+    return tuple(sorted(found, key=lambda change: -abs(capped(math.log(change.ratio)))))
 
 
 def regret_log(choice: Choice | None) -> float:

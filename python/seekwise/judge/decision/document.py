@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from seekwise.judge.decision.choose import Choice
@@ -19,7 +19,8 @@ class PurposeDecision:
     """What to set for one purpose."""
 
     purpose: Literal["responsive", "throughput", "asked"]
-    """responsive: times of starts, commits, pages while something competes; throughput: how much gets done; asked: the uses of `--for`."""
+    """responsive: times of starts, commits, pages while something competes; throughput: how much gets done; asked: the
+    uses of `--for`."""
     setting: str
     changes: bool
     expected_gain: float
@@ -50,28 +51,21 @@ class UseVerdict:
 
 def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list[PurposeDecision]:
     """`asked`: for the uses that were named, if any were."""
-    found = [_purpose(name, each) for name, each in by_purpose.items()]
+    found = [_purpose(name, choice) for name, choice in by_purpose.items()]
     return found if asked is None else [*found, _purpose("asked", asked)]
 
 
 def _purpose(name: Literal["responsive", "throughput", "asked"], choice: Choice) -> PurposeDecision:
-    return PurposeDecision(
-        name,
-        choice.setting,
-        choice.changes,
-        choice.expected_gain,
-        choice.expected_regret,
-        choice.regret_high,
-        choice.p_harm,
-    )
+    of_choice = [field.name for field in fields(PurposeDecision)[1:]]
+    return PurposeDecision(name, *(getattr(choice, field_name) for field_name in of_choice))
 
 
 def uses(judged: Sequence[Judged]) -> list[UseVerdict]:
     """One for each judged metric of a use."""
     return [
         UseVerdict(
-            each.use, each.metric, each.work or REQUEST, each.unit, each.purpose, each.group, each.role, each.threshold,
-            each.rounds, each.standings,
+            entry.use, entry.metric, entry.work or REQUEST, entry.unit, entry.purpose, entry.group, entry.role, entry.threshold,
+            entry.rounds, entry.standings,
         )
-        for each in judged
+        for entry in judged
     ]  # fmt: skip

@@ -4,14 +4,19 @@ A value y = ln(goodness) of a period is modelled as
 
     y = round + setting + e,   e ~ Student t with 4 degrees of freedom (heavy tails: write-back, a neighbour on the host)
 
-and fitted by reweighting (Lange, Little and Taylor 1989, J. American Statistical Association 84(408)). Round effects are drawn towards their
-mean as far as rounds resemble each other, so a setting that runs in every tenth round only is compared with all rounds of a steady disk.
+and fitted by reweighting (Lange, Little and Taylor 1989, J. American Statistical Association 84(408)). Round effects
+are drawn towards their
+mean as far as rounds resemble each other, so a setting that runs in every tenth round only is compared with all rounds
+of a steady disk.
 
-A period with less than half of a setting's usual goodness, far beyond its scatter, is a *stall*: it leaves the fit and counts as a rate, as one such
+A period with less than half of a setting's usual goodness, far beyond its scatter, is a *stall*: it leaves the fit and
+counts as a rate, as one such
 period in ten costs a program 5 to 10 % on average and says nothing of the other nine.
 
-Variance by setting after Grubbs (1948, J. American Statistical Association 43(242)); few rounds know it badly, so it is drawn towards the variance of
-the entry, and that towards entries of the same kind (Smyth 2004, Statistical Applications in Genetics and Molecular Biology 3(1)).
+Variance by setting after Grubbs (1948, J. American Statistical Association 43(242)); few rounds know it badly, so it is
+drawn towards the variance of
+the entry, and that towards entries of the same kind (Smyth 2004, Statistical Applications in Genetics and Molecular
+Biology 3(1)).
 """
 
 from __future__ import annotations
@@ -39,7 +44,8 @@ ENTRY_DF = 8.0
 VARIANCE_LEAST = 1e-8
 """Equal numbers (rounded, or an exact model) are not known better than 0.01 %."""
 VARIANCE_UNKNOWN = 0.1**2
-"""Of a value that was measured once: a tenth, known with one degree of freedom, so that nothing narrow is said of it."""
+"""Of a value that was measured once: a tenth, known with one degree of freedom, so that nothing narrow is said of
+it."""
 ROUND_SHRINK_MIN_ROUNDS = 6
 PRIOR_DF_MOST = 60.0
 CARRY_LEAST = 3
@@ -52,7 +58,8 @@ CARRY_SURE = 2.5
 
 @dataclass(frozen=True)
 class Observed:
-    """Values of one figure as they were observed, in any order. `y`: ln of the value, turned so that more is better; finite."""
+    """Values of one figure as they were observed, in any order. `y`: ln of the value, turned so that more is better;
+    finite."""
 
     settings: tuple[str, ...]
     setting: NDArray[np.intp]
@@ -65,7 +72,8 @@ class Observed:
     known: Array | None = None
     """[value, quantity] what was known before a period began and may explain it, as the bytes that lay unwritten."""
     traded: NDArray[np.bool_] | None = None
-    """Values of periods in which another job did far better than usual: what one loses to the other is the setting's doing, no stall from outside."""
+    """Values of periods in which another job did far better than usual: what one loses to the other is the setting's
+    doing, no stall from outside."""
 
     def counts(self) -> NDArray[np.intp]:
         """Values by setting."""
@@ -145,7 +153,8 @@ def _fit(data: Observed, used: NDArray[np.bool_]) -> _Fit:
 
 
 def _left_behind(data: Observed, w: Array, rest: Array, variance: float) -> Array:
-    """What the setting before adds to each value, as far as all of them together show that settings leave something behind."""
+    """What the setting before adds to each value, as far as all of them together show that settings leave something
+    behind."""
     known = data.before >= 0
     k = len(data.settings)
     if known.sum() < CARRY_LEAST * k:
@@ -162,7 +171,8 @@ def _left_behind(data: Observed, w: Array, rest: Array, variance: float) -> Arra
 
 
 def _explained(data: Observed, w: Array, rest: Array, variance: float) -> Array:
-    """What quantities that were known before each period explain of it, one after the other, drawn towards nothing as far as chance would explain as much."""
+    """What quantities that were known before each period explain of it, one after the other, drawn towards nothing as
+    far as chance would explain as much."""
     found = np.zeros(len(rest))
     if data.known is None or len(rest) < KNOWN_LEAST:
         return found
@@ -218,19 +228,19 @@ def _stalls(data: Observed) -> NDArray[np.bool_]:
     middle = np.array([np.median(data.y[data.setting == j]) if (data.setting == j).any() else 0.0 for j in range(k)])
     below = data.y - middle[data.setting]
     spread = 1.4826 * float(np.median(np.abs(below)))
-    stalled = below < -max(STALL_LOG, STALL_SIGMAS * spread)
+    stalled: NDArray[np.bool_] = below < -max(STALL_LOG, STALL_SIGMAS * spread)
     return stalled if data.traded is None else stalled & ~data.traded
 
 
 def with_trades(data: Sequence[Observed], uses: Sequence[str], jobs: Sequence[str]) -> list[Observed]:
     """Each figure with the periods in which another job of its use did far better than usual."""
-    far_better = [_far_better(each) for each in data]
+    far_better = [_far_better(observed) for observed in data]
     found = []
-    for i, each in enumerate(data):
+    for i, observed in enumerate(data):
         others = [far_better[j] for j in range(len(data)) if uses[j] == uses[i] and jobs[j] != jobs[i]]
         periods = set().union(*others)
-        traded = np.array([key in periods for key in _keys(each)], bool)
-        found.append(replace(each, traded=traded) if traded.any() else each)
+        traded = np.array([key in periods for key in _keys(observed)], bool)
+        found.append(replace(observed, traded=traded) if traded.any() else observed)
     return found
 
 
@@ -278,7 +288,8 @@ def _variances(
 
 
 def _between_stretches(data: Observed, used: NDArray[np.bool_], fit: _Fit) -> Array:
-    """Variance of a setting's place that stretches show beyond the scatter within them, for the mean over them; zero with fewer than three."""
+    """Variance of a setting's place that stretches show beyond the scatter within them, for the mean over them; zero
+    with fewer than three."""
     k = len(data.settings)
     kinds = np.unique(data.stretch)
     if len(kinds) < 3:
@@ -303,10 +314,10 @@ def shared(entries: Sequence[Effects], kinds: Sequence[str], added_log: Sequence
     """
     priors: dict[str, tuple[float, float]] = {}
     for kind in dict.fromkeys(kinds):
-        mine = [each for each, name in zip(entries, kinds, strict=True) if name == kind and each.entry_df > 0]
-        priors[kind] = _prior([each.entry_variance for each in mine], [each.entry_df for each in mine])
+        mine = [entry for entry, name in zip(entries, kinds, strict=True) if name == kind and entry.entry_df > 0]
+        priors[kind] = _prior([entry.entry_variance for entry in mine], [entry.entry_df for entry in mine])
     return [
-        _with_error(each, *priors[kind], added) for each, kind, added in zip(entries, kinds, added_log, strict=True)
+        _with_error(entry, *priors[kind], added) for entry, kind, added in zip(entries, kinds, added_log, strict=True)
     ]
 
 
@@ -318,18 +329,7 @@ def _with_error(each: Effects, d0: float, s0: float, added: float) -> Effects:
     lent = ENTRY_DF * entry_df / (ENTRY_DF + entry_df)
     variance = (lent * entry + each.df * each.variance) / (lent + each.df)
     error = np.where(each.rounds > 0, variance / np.maximum(each.rounds, 1), np.nan) + each.error + added**2
-    return Effects(
-        each.mean,
-        variance,
-        lent + each.df,
-        each.rounds,
-        error,
-        each.stalls,
-        each.periods,
-        each.stall_depth,
-        entry,
-        entry_df,
-    )
+    return replace(each, variance=variance, df=lent + each.df, error=error, entry_variance=entry, entry_df=entry_df)
 
 
 def _prior(variances: Sequence[float], dfs: Sequence[float]) -> tuple[float, float]:

@@ -25,7 +25,8 @@ class LoadState(Enum):
 
 @dataclass(frozen=True)
 class FoundLoad:
-    """`scatter`: coefficient of variation of one setting's rates from period to period, the median over the settings."""
+    """`scatter`: coefficient of variation of one setting's rates from period to period, the median over the
+    settings."""
 
     state: LoadState
     scatter: float
@@ -45,15 +46,15 @@ class FoundLoad:
 
 def found_load(records: Sequence[Record]) -> FoundLoad | None:
     """None where the load was made for the run."""
-    mine = [each for each in records if each.factors.get("use") == FOUND]
+    mine = [record for record in records if record.factors.get("use") == FOUND]
     if not mine:
         return None
-    speeds = [each.phases[0].ios / max(each.phases[0].elapsed_s, 1e-6) for each in mine]
+    speeds = [record.phases[0].ios / max(record.phases[0].elapsed_s, 1e-6) for record in mine]
     if statistics.median(speeds) < IDLE_OPS_PER_S:
         return FoundLoad(LoadState.NONE, 0.0)
     scatter = []
-    for name in {each.setting for each in mine}:
-        throughputs = [each.phases[0].rate_bytes_per_s for each in mine if each.setting == name]
+    for name in {record.setting for record in mine}:
+        throughputs = [record.phases[0].rate_bytes_per_s for record in mine if record.setting == name]
         if len(throughputs) >= 3 and statistics.mean(throughputs) > 0:
             scatter.append(statistics.stdev(throughputs) / statistics.mean(throughputs))
     typical = statistics.median(scatter) if scatter else 0.0

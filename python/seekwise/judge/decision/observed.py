@@ -1,7 +1,9 @@
 """Observations of a study judged: each repetition is a round, and a combination is a use.
 
-An operation's throughput says how much gets done, its p99 latency how responsive it is. What is particular about such values is a
-property of the data (`table.Conditions`): combinations of a table lend each other what they know of the noise, an A/A check adds
+An operation's throughput says how much gets done, its p99 latency how responsive it is. What is particular about such
+values is a
+property of the data (`table.Conditions`): combinations of a table lend each other what they know of the noise, an A/A
+check adds
 what it shows of noise between labels, and what was not steady never wins.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -39,38 +42,31 @@ def judge_observations(
     observations: Sequence[Observation],
     *,
     base: str | None = None,
-    control: tuple[str, str] | None = None,
-    unsteady: Unsteady | None = None,
+    unsteady: Unsteady = MappingProxyType({}),
     exact: bool = False,
 ) -> list[Judged]:
     """Every combination by every metric.
 
     `base`: the setting that the others are held against.
     `exact`: a deterministic simulation, whose single repetition decides.
-    `control` names the two labels of an A/A pair; by default any setting `X (control)` beside `X` is one. The second label
-    is only used to measure the noise: it takes part in no comparison (see `control.py` for its own verdicts).
+    `X (control)` beside `X` is the second label of an A/A pair. It is only used to measure the noise: it takes part in
+    no comparison (see
+    `control.py` for its own verdicts).
     """
     tables: dict[str, list[UseFigure]] = {}
     for grid in grids(observations):
-        made = entries_of(grid, control, unsteady=unsteady or {}, exact=exact)
-        tables.setdefault(grid.table, []).extend(made)
-    return [each for entries in tables.values() for each in judge(entries, base)]
+        tables.setdefault(grid.table, []).extend(entries_of(grid, unsteady, exact=exact))
+    return [entry for entries in tables.values() for entry in judge(entries, base)]
 
 
 def verdicts(judged: Sequence[Judged]) -> list[Verdict]:
     """Of every pair, in the order of tables, metrics and combinations."""
-    return [verdict for each in judged for verdict in each.verdicts]
+    return [verdict for entry in judged for verdict in entry.verdicts]
 
 
-def entries_of(
-    grid: ValueGrid,
-    control: tuple[str, str] | None = None,
-    *,
-    unsteady: Unsteady | None = None,
-    exact: bool = False,
-) -> list[UseFigure]:
+def entries_of(grid: ValueGrid, unsteady: Unsteady = MappingProxyType({}), *, exact: bool = False) -> list[UseFigure]:
     """One entry for each combination in which two settings or more were observed."""
-    pairs = control_pairs(grid.settings, control)
+    pairs = control_pairs(grid.settings)
     left_out = {second for _, second in pairs}
     noise = control_noise(grid, pairs)
     purpose, unit, factor = METRICS.get(grid.metric, ("throughput", "", 1.0))
@@ -86,7 +82,7 @@ def entries_of(
             exact,
             model_error(grid.metric) if exact else 0.0,
             math.hypot(ADDED_LOG, noise),
-            {name: reason for (where, name), reason in (unsteady or {}).items() if where == combination},
+            {name: reason for (where, name), reason in unsteady.items() if where == combination},
             {grid.settings[s]: int(grid.unusable[c, s]) for s in asked if grid.unusable[c, s]},
         )
         rows = [
@@ -110,15 +106,14 @@ def _logs(grid: ValueGrid, combination: int, setting: int, log_factor: float) ->
     return {grid.repetitions[b]: float(values[b]) + log_factor for b in np.flatnonzero(~np.isnan(values))}
 
 
-def control_pairs(settings: Sequence[str], control: tuple[str, str] | None) -> list[tuple[str, str]]:
+def control_pairs(settings: Sequence[str]) -> list[tuple[str, str]]:
     """A/A pairs among these settings."""
-    if control is not None:
-        return [control] if control[0] in settings and control[1] in settings else []
     return [(name, name + CONTROL_SUFFIX) for name in settings if name + CONTROL_SUFFIX in settings]
 
 
 def control_noise(grid: ValueGrid, pairs: Sequence[tuple[str, str]]) -> float:
-    """A/A noise: standard deviation, about its true value zero, of the difference of means between a control's two labels."""
+    """A/A noise: standard deviation, about its true value zero, of the difference of means between a control's two
+    labels."""
     squares: list[float] = []
     for first, second in pairs:
         a, b = grid.setting_index(first), grid.setting_index(second)

@@ -153,17 +153,15 @@ class Merged:
         self._smallest = self._tail = None
 
     def rounds(self, setting: str) -> tuple[int, ...]:
-        """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer."""
-        found = self._periods[setting]
-        if self.kind in ("rate", "done"):
-            return tuple(sorted(n for n, each in found.items() if sum(p.seconds for p in each) > 0))
-        if self.kind == "tail" and self.tail is None:
+        """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer where it moved something under another setting."""
+        if (self.kind == "tail" and self.tail is None) or (self.kind in ("rate", "done") and not self._has_moved):
             return ()
-        if self.kind == "cpu":
-            return tuple(sorted(n for n, each in found.items() if any(p.use_ops and p.cpu_s > 0 for p in each)))
-        if self.kind == "fairness":
-            return tuple(sorted(n for n, each in found.items() if any(p.fairness > 0 for p in each)))
-        return tuple(sorted(n for n, each in found.items() if sum(p.ops for p in each) > 0))
+        ratio = RATIOS.get(self.kind, MEAN_MS)
+
+        def tells(period: JobPeriod) -> bool:
+            return ratio.over(period) > 0 and (self.kind != "cpu" or period.cpu_s > 0)
+
+        return tuple(sorted(n for n, in_round in self._periods[setting].items() if any(map(tells, in_round))))
 
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
         """Natural logarithm of the metric in its unit (percentiles in ms). Sums are divided by sums: long periods weigh more."""
@@ -171,7 +169,7 @@ class Merged:
             counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
             return math.log(quantile_ns(counts, self.quantile) / 1e6)
         ratio = RATIOS[self.kind]
-        periods = [each for number in rounds for each in self._periods[setting][number]]
+        periods = [period for number in rounds for period in self._periods[setting][number]]
         done, over = sum(map(ratio.of, periods)), sum(map(ratio.over, periods))
         return math.log(max(float(done), self._least()) / float(over) * ratio.unit)
 
@@ -179,7 +177,7 @@ class Merged:
     def tail(self) -> float | None:
         """The quantile that is the slow tail here, the same for every setting; None with too few units."""
         if self._tail is None:
-            units = [sum(p.ops for each in by.values() for p in each) for by in self._periods.values() if by]
+            units = [sum(p.ops for in_round in by.values() for p in in_round) for by in self._periods.values() if by]
             fewest = min(units, default=0)
             self._tail = next((q for q in TAILS if fewest * (1 - q) >= TAIL_BEYOND - 1e-9), 0.0)
         return self._tail or None
@@ -201,7 +199,7 @@ class Merged:
         index = {name: i for i, name in enumerate(self.settings)}
         apart = len(self.settings) if again else None
         facts = [self._at[self.settings[j], number] for _, j, number in rows]
-        stretches = {each: i for i, each in enumerate(dict.fromkeys(fact[1] for fact in facts))}
+        stretches = {stretch: i for i, stretch in enumerate(dict.fromkeys(fact[1] for fact in facts))}
         known = np.array([fact[3] for fact in facts], float).reshape(len(rows), -1)
         return Observed(
             (*self.settings, again) if again else self.settings,
@@ -209,9 +207,13 @@ class Merged:
             np.array([numbers[number % AGAIN] for _, _, number in rows], np.intp),
             np.array([sign * logs[j][number] for _, j, number in rows], float),
             np.array([stretches[fact[1]] for fact in facts], np.intp),
-            np.array([index.get(fact[2], -1) for fact in facts], np.intp),
+            np.array([index.get(fact[2] or "", -1) for fact in facts], np.intp),
             known if known.shape[1] else None,
         )
+
+    @property
+    def _has_moved(self) -> bool:
+        return any(RATIOS[self.kind].of(p) > 0 for by in self._periods.values() for each in by.values() for p in each)
 
     def _logs(self, setting: str) -> dict[int, float]:
         """{round: ln value}; a quantile is each round's own, so that bursts stay in the rounds that they strike."""
@@ -222,7 +224,7 @@ class Merged:
         if self.kind == "rate":
             if self._smallest is None:
                 # An idle device may end nothing but flushes in a period, and those have no bytes.
-                periods = [p for by in self._periods.values() for each in by.values() for p in each]
+                periods = [p for by in self._periods.values() for in_round in by.values() for p in in_round]
                 sizes = [p.bytes / p.ops for p in periods if p.ops and p.bytes]
                 self._smallest = min(sizes) if sizes else 512.0
             return 0.5 * self._smallest

@@ -2,20 +2,25 @@
 
     place = level of the entry + θ,   θ ~ Σ_c w_c Normal(0, τ_c²) + Σ_c w'_c Normal(g, τ_c² + s²)
 
-Most settings do about the same and a few do something else altogether, so θ is a mixture of scales, narrow and wide: a small difference is drawn
-towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what the setting does in general, by the other uses of the same
-purpose and by programs that were measured elsewhere (`priors.py`). The weights belong to a setting and are learned over all figures of the run, from a prior that counts for a few entries: this is what
-protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational Effectiveness 5(2)). How well a place is known follows a
+Most settings do about the same and a few do something else altogether, so θ is a mixture of scales, narrow and wide: a
+small difference is drawn
+towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what the setting does in
+general, by the other uses of the same
+purpose and by programs that were measured elsewhere (`priors.py`). The weights belong to a setting and are learned over
+all figures of the run, from a prior that counts for a few entries: this is what
+protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational Effectiveness 5(2)). How
+well a place is known follows a
 t distribution, played by a few points.
 
-Closed form but for the level, which is summed over a grid; then `DRAWS` draws with a fixed seed, so that sums, maxima and ratios of anything are
+Closed form but for the level, which is summed over a grid; then `DRAWS` draws with a fixed seed, so that sums, maxima
+and ratios of anything are
 read off directly. Figures of one use and purpose share their luck, as the same periods brought them.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,10 +38,12 @@ GENERAL_SHARES = (0.12, 0.12, 0.06)
 GENERAL_USES_LEAST = 2
 """Other uses that tell what a setting does in general."""
 ELSEWHERE_ODDS = 4.0
-"""So many times the odds that a setting does what it does in general, where programs elsewhere tell: with it two of three such figures follow them."""
+"""So many times the odds that a setting does what it does in general, where programs elsewhere tell: with it two of
+three such figures follow them."""
 EM_STEPS = 5
 NOISE_BORDERS = np.array([0.0, 0.01, 0.05, 0.17, 0.45, 0.77, 1.0])
-"""Shares of the distribution of the true variance, each played by its middle: narrow ones where it is far larger than seen, as that is where a t
+"""Shares of the distribution of the true variance, each played by its middle: narrow ones where it is far larger than
+seen, as that is where a t
 distribution has its tails."""
 NOISE_SHARES = np.diff(NOISE_BORDERS)
 NOISE_POINTS = len(NOISE_SHARES)
@@ -51,7 +58,8 @@ P_COMMON_STALLS = 0.7
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What a scheduler did to one program on another machine, as ln goodness against the middle of all schedulers there."""
+    """What a scheduler did to one program on another machine, as ln goodness against the middle of all schedulers
+    there."""
 
     kind: str
     """Of work: waiting, background, alone."""
@@ -63,7 +71,8 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class Prior:
-    """Shares of the scales of `SCALES_LOG` among settings. `weight`: how many entries it counts for; 0: none is used."""
+    """Shares of the scales of `SCALES_LOG` among settings. `weight`: how many entries it counts for; 0: none is
+    used."""
 
     shares: tuple[float, ...]
     weight: float
@@ -91,10 +100,14 @@ class Figure:
 def draws(figures: Sequence[Figure], prior: Prior, count: int = DRAWS) -> list[Array]:
     """[draw, setting] ln goodness of each entry, up to a constant of the entry. Without a value: NaN."""
     places = [
-        _Places.of(each, *general) for each, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
+        _Places.of(observed, *general) if np.isfinite(observed.effects.error).any() else None
+        for observed, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
     ]
-    weights = _weights(places, prior)
-    return [each.draws([weights[name] for name in each.settings], count) for each in places]
+    weights = _weights([place for place in places if place is not None], prior)
+    return [
+        np.full((count, len(figure.settings)), np.nan) if posterior is None else posterior.draws(weights, count)
+        for figure, posterior in zip(figures, places, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -117,7 +130,8 @@ class _Places:
 
     @classmethod
     def of(cls, figure: Figure, general: Array, general_variance: Array, told: frozenset[str]) -> _Places:
-        """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known. `told`: settings of which programs
+        """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known.
+        `told`: settings of which programs
         elsewhere tell."""
         effects = figure.effects
         index = np.flatnonzero(np.isfinite(effects.mean) & np.isfinite(effects.error))
@@ -128,17 +142,6 @@ class _Places:
         # σ² given s² is s² df / χ²(df).
         factor = df[:, None] / np.maximum(2 * special.gammaincinv(df[:, None] / 2, q[None, :]), 1e-3)
         variance = own[:, None] * factor + rest[:, None]
-        if len(index) == 0:
-            return cls(
-                figure,
-                (),
-                index,
-                np.zeros(1),
-                np.zeros((1, 0, COMPONENTS, NOISE_POINTS)),
-                variance,
-                np.zeros((0, COMPONENTS)),
-                np.zeros((0, COMPONENTS)),
-            )
         margin = 2 * float(np.sqrt(variance.max()))
         levels = np.linspace(mean.min() - margin, mean.max() + margin, LEVELS)
         # Places themselves are levels too: in a table with one narrow group a grid would pass it by.
@@ -157,16 +160,11 @@ class _Places:
             figure, tuple(figure.settings[i] for i in index), index, levels, likelihood, variance, centre, scale2
         )
 
-    @property
-    def step(self) -> Array:
-        """Width of each level's cell."""
-        return np.gradient(self.levels) if len(self.levels) > 1 else np.ones(1)
-
     def level_shares(self, weights: Array) -> tuple[Array, Array]:
         """(posterior of the levels, [level, setting, scale] likelihood). `weights`: [setting, scale]."""
         by_scale = self.likelihood @ NOISE_SHARES
         log = np.log(np.maximum((by_scale * weights).sum(axis=2), 1e-300)).sum(axis=1)
-        shares = np.exp(log - log.max()) * self.step
+        shares = np.exp(log - log.max()) * np.gradient(self.levels)
         return shares / shares.sum(), by_scale
 
     def responsibilities(self, weights: Array) -> Array:
@@ -176,12 +174,10 @@ class _Places:
         each /= np.maximum(each.sum(axis=2, keepdims=True), 1e-300)
         return np.tensordot(shares, each, axes=1)
 
-    def draws(self, weights: Sequence[Array], count: int) -> Array:
+    def draws(self, weights: Mapping[str, Array], count: int) -> Array:
         effects, k = self.figure.effects, len(self.index)
         found = np.full((count, len(effects.mean)), np.nan)
-        if k == 0:
-            return found
-        w = np.array(weights)
+        w = np.array([weights[name] for name in self.settings])
         shares, _ = self.level_shares(w)
         random = np.random.default_rng([SEED, zlib.crc32(self.figure.luck.encode())])
         level = np.searchsorted(np.cumsum(shares), random.random(count) * (1 - 1e-12))
@@ -207,7 +203,8 @@ class _Places:
         return found
 
     def _stall(self, at: int, u: Array, is_common: NDArray[np.bool_]) -> Array:
-        """ln of what stalls leave of a setting's goodness on average; nothing apart where they strike every setting alike."""
+        """ln of what stalls leave of a setting's goodness on average; nothing apart where they strike every setting
+        alike."""
         effects = self.figure.effects
         if not effects.stalls.any():
             return np.zeros(len(u))
@@ -221,7 +218,8 @@ class _Places:
 
 
 def _common_stalls(stalls: NDArray[np.intp], periods: NDArray[np.intp]) -> float:
-    """Probability that stalls strike all settings at one rate, as a neighbour on the host does: of two models with Jeffreys' prior for each rate."""
+    """Probability that stalls strike all settings at one rate, as a neighbour on the host does: of two models with
+    Jeffreys' prior for each rate."""
     s, n = stalls[periods > 0], periods[periods > 0]
     alike = special.betaln(0.5 + s.sum(), 0.5 + (n - s).sum()) - special.betaln(0.5, 0.5)
     apart = float((special.betaln(0.5 + s, 0.5 + n - s) - special.betaln(0.5, 0.5)).sum())
@@ -230,63 +228,62 @@ def _common_stalls(stalls: NDArray[np.intp], periods: NDArray[np.intp]) -> float
 
 def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
     """{setting: shares of the scales}, learned over all entries."""
-    names = list(dict.fromkeys(name for each in places for name in each.settings))
+    names = list(dict.fromkeys(name for place in places for name in place.settings))
     base = np.concatenate([np.array(prior.shares) * (1 - sum(GENERAL_SHARES)), GENERAL_SHARES])
     found = dict.fromkeys(names, base)
     if prior.weight <= 0:
         return found
     for _ in range(EM_STEPS):
         sums = dict.fromkeys(names, prior.weight * base)
-        for each in places:
-            if not each.settings:
-                continue
-            seen = each.responsibilities(np.array([found[name] for name in each.settings]))
-            for j, name in enumerate(each.settings):
+        for place in places:
+            seen = place.responsibilities(np.array([found[name] for name in place.settings]))
+            for j, name in enumerate(place.settings):
                 sums[name] = sums[name] + seen[j]
         found = {name: total / total.sum() for name, total in sums.items()}
     return found
 
 
 def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> list[tuple[Array, Array, frozenset[str]]]:
-    """For each figure, by setting: (mean of what it does in other uses of the same purpose and kind of work, and to programs elsewhere, its variance), and
-    the settings of which such programs tell. What a copy loses beside programs that wait says nothing of work that runs alone.
+    """For each figure, by setting: (mean of what it does in other uses of the same purpose and kind of work, and to
+    programs elsewhere, its variance), and
+    the settings of which such programs tell. What a copy loses beside programs that wait says nothing of work that runs
+    alone.
 
-    Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as such.
+    Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as
+    such.
     """
     rows: dict[tuple[str, str, str], list[tuple[str, float, float]]] = {}
-    for each in figures:
-        mean, error = each.effects.mean, each.effects.error
+    for observed in figures:
+        mean, error = observed.effects.mean, observed.effects.error
         good = np.isfinite(mean) & np.isfinite(error)
         if good.sum() < 2:
             continue
         middle = float(np.median(mean[good]))
         for j in np.flatnonzero(good):
-            rows.setdefault((each.purpose, each.kind, each.settings[j]), []).append(
-                (each.use, float(mean[j]) - middle, float(error[j]))
+            rows.setdefault((observed.purpose, observed.kind, observed.settings[j]), []).append(
+                (observed.use, float(mean[j]) - middle, float(error[j]))
             )
     programs: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for one in elsewhere:
         programs.setdefault((one.kind, one.setting), []).append((one.program, one.log, one.variance))
-    return [_of_others(each, rows, programs) for each in figures]
+    found = []
+    for figure in figures:
+        mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
+        for at, name in enumerate(figure.settings):
+            others = [effect for effect in rows.get((figure.purpose, figure.kind, name), ()) if effect[0] != figure.use]
+            others += programs.get((figure.kind, name), ())
+            if len({use for use, _, _ in others}) >= GENERAL_USES_LEAST:
+                mean[at], variance[at] = _random_effects(others)
+        found.append((mean, variance, frozenset(n for n in figure.settings if programs.get((figure.kind, n)))))
+    return found
 
 
-def _of_others(
-    figure: Figure,
-    rows: dict[tuple[str, str, str], list[tuple[str, float, float]]],
-    programs: dict[tuple[str, str], list[tuple[str, float, float]]],
-) -> tuple[Array, Array, frozenset[str]]:
-    mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
-    told = frozenset(name for name in figure.settings if programs.get((figure.kind, name)))
-    for j, name in enumerate(figure.settings):
-        others = [(use, y, v) for use, y, v in rows.get((figure.purpose, figure.kind, name), ()) if use != figure.use]
-        others += programs.get((figure.kind, name), ())
-        if len({use for use, _, _ in others}) < GENERAL_USES_LEAST:
-            continue
-        y, v = np.array([y for _, y, _ in others]), np.array([v for _, _, v in others])
-        w = 1 / v
-        centre = float((w * y).sum() / w.sum())
-        spread = float((w * (y - centre) ** 2).sum()) - (len(y) - 1)
-        between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
-        w = 1 / (v + between)
-        mean[j], variance[j] = float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2
-    return mean, variance, told
+def _random_effects(others: Sequence[tuple[str, float, float]]) -> tuple[float, float]:
+    """(mean, variance) of what a setting does in a further use, by (use, what it does there, its variance)."""
+    y, v = np.array([y for _, y, _ in others]), np.array([v for _, _, v in others])
+    w = 1 / v
+    centre = float((w * y).sum() / w.sum())
+    spread = float((w * (y - centre) ** 2).sum()) - (len(y) - 1)
+    between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
+    w = 1 / (v + between)
+    return float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2

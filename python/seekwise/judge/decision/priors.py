@@ -1,7 +1,9 @@
-"""What is expected of a setting before anything was measured: shares of the sizes of its effect, and what it did to programs that were measured
+"""What is expected of a setting before anything was measured: shares of the sizes of its effect, and what it did to
+programs that were measured
 elsewhere (`elsewhere.toml`). Printed with every report; `tune --no-prior` does without.
 
-Sizes are standard deviations of ln goodness about what most settings do: 0.3 %, 1 %, 3 %, 10 %, 30 %, and a factor of e (`posterior.SCALES_LOG`).
+Sizes are standard deviations of ln goodness about what most settings do: 0.3 %, 1 %, 3 %, 10 %, 30 %, and a factor of e
+(`posterior.SCALES_LOG`).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import tomllib
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from seekwise.judge.decision.posterior import Elsewhere, Prior
 
@@ -20,13 +23,15 @@ MANY_CORES = (
     "mq-deadline's and 66 % of bfq's lie beyond 30 %"
 )
 SET_UPS = Prior((0.15, 0.15, 0.25, 0.25, 0.12, 0.08), 8.0, MANY_CORES)
-"""Of whole set-ups in a study, which differ in more than a scheduler. Worth eight entries: two rounds of a true difference of 20 % outweigh it."""
+"""Of whole set-ups in a study, which differ in more than a scheduler. Worth eight entries: two rounds of a true
+difference of 20 % outweigh it."""
 PROGRAMS = Prior(
     (0.34, 0.27, 0.20, 0.09, 0.06, 0.04),
     8.0,
     f"the sizes of what schedulers did to 24 programs that were measured under several of them, and, for eight values more, {MANY_CORES}",
 )
-"""Of `tune`. Fitted to `elsewhere.toml` with the errors that stand there (`tests/live/test_decision.py` does it again)."""
+"""Of `tune`. Fitted to `elsewhere.toml` with the errors that stand there (`tests/live/test_decision.py` does it
+again)."""
 
 FLAT = Prior((0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0.0, "none: every difference is taken as it was measured")
 """For `--no-prior`: one scale so wide that it says nothing."""
@@ -35,21 +40,24 @@ PROGRAMS_LEAST = 3
 
 
 def usual_of(drive: str | None) -> Prior:
-    """What `tune` expects, with what schedulers did to programs on drives of this kind (virtio, nvme, …); without a kind, the sizes alone."""
+    """What `tune` expects, with what schedulers did to programs on drives of this kind (virtio, nvme, …); without a
+    kind, the sizes alone."""
     if drive is None:
         return PROGRAMS
     known = _programs()
-    found: list[dict] = []
-    for kind in dict.fromkeys(each["kind"] for each in known):
-        mine = [each for each in known if each["kind"] == kind]
-        own = [each for each in mine if each["drive"] == drive]
+    found: list[dict[str, Any]] = []
+    for kind in dict.fromkeys(program["kind"] for program in known):
+        mine = [program for program in known if program["kind"] == kind]
+        own = [program for program in mine if program["drive"] == drive]
         found += own if len(own) >= PROGRAMS_LEAST else mine
-    on = ", ".join(dict.fromkeys(each["drive"] for each in found))
+    on = ", ".join(dict.fromkeys(program["drive"] for program in found))
     source = f"{PROGRAMS.source}; {len(found)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
-    return replace(PROGRAMS, source=source, elsewhere=tuple(one for each in found for one in _against_middle(each)))
+    return replace(
+        PROGRAMS, source=source, elsewhere=tuple(one for program in found for one in _against_middle(program))
+    )
 
 
-def _against_middle(program: dict) -> list[Elsewhere]:
+def _against_middle(program: dict[str, Any]) -> list[Elsewhere]:
     """Each scheduler against the middle one."""
     sign = 1 if program["more"] else -1
     logs = {name: sign * math.log(value) for name, value in program["values"].items()}
@@ -61,5 +69,7 @@ def _against_middle(program: dict) -> list[Elsewhere]:
 
 
 @cache
-def _programs() -> list[dict]:
-    return tomllib.loads((resources.files(__package__) / "elsewhere.toml").read_text(encoding="utf-8"))["program"]
+def _programs() -> list[dict[str, Any]]:
+    document = tomllib.loads((resources.files(__package__) / "elsewhere.toml").read_text(encoding="utf-8"))
+    programs: list[dict[str, Any]] = document["program"]
+    return programs

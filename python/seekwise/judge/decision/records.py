@@ -1,4 +1,5 @@
-"""From the records of a live-switched run to judged uses. Reads records only, so an old run can be judged by a better rule."""
+"""From the records of a live-switched run to judged uses. Reads records only, so an old run can be judged by a better
+rule."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from seekwise.workload.purpose import Purpose
 from seekwise.workload.study.uses import Use, UseMetric
 
 ADDED_LOG = 0.02
-"""What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow tails twice that. Seen between
+"""What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow
+tails twice that. Seen between
 repeated runs of two minutes on a virtio disk."""
 TAILS = ("tail", "p99", "p999")
 UNWRITTEN_UNIT_BYTES = 1e8
@@ -48,44 +50,30 @@ def job_of(phase: Phase) -> str:
     return str(phase.details.get("job", ""))
 
 
-def period_of(phase: Phase, record: Record | None = None) -> JobPeriod:
-    """With its record also what the use cost and how evenly its processes were served."""
-    cpu_s = use_ops = 0.0
-    if record is not None:
-        spent = [each.cpu for each in record.phases]
-        cpu_s = sum(sum(part or 0.0 for part in (each.user, each.system, each.irq, each.softirq)) for each in spent)
-        use_ops = sum(each.ios for each in record.phases)
+def period_of(phase: Phase, record: Record) -> JobPeriod:
+    """With what the use cost and how evenly its processes were served."""
+    spent = [part.cpu for part in record.phases]
+    cpu_s = sum(sum(part or 0.0 for part in (cpu.user, cpu.system, cpu.irq, cpu.softirq)) for cpu in spent)
+    use_ops = sum(part.ios for part in record.phases)
     throughputs = phase.details.get("per_process_bytes_per_s", [])
     return JobPeriod(
         phase.elapsed_s, phase.ios, phase.bytes, phase.latency_mean_ns * phase.ios, bins_of(phase), cpu_s,
-        int(use_ops), jain([float(each) for each in throughputs] if isinstance(throughputs, list) else []),
+        int(use_ops), jain([float(throughput) for throughput in throughputs] if isinstance(throughputs, list) else []),
     )  # fmt: skip
 
 
 def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
     """One entry per judged metric of each use that has enough rounds."""
     found: list[UseFigure] = []
-    labels = [label for label in plan.labels if without_control(label) == label]
     for use in plan.uses:
         mine = [
             record
             for record in records
-            if record.valid and record.factors.get("use") == use.name and without_control(record.setting) in labels
+            if record.valid and record.factors.get("use") == use.name and without_control(record.setting) in plan.labels
         ]
-        if not mine:
-            continue
-        ran = [name for name in labels if any(without_control(record.setting) == name for record in mine)]
-        before = _settings_before(mine)
         for metric in use.metrics:
-            figures = Merged(ran, metric.figure)
-            for record, last in zip(mine, before, strict=True):
-                setting, stretch = without_control(record.setting), int(record.conditions.get("stretch", 0))
-                number = record.repetition if setting == record.setting else record.repetition + AGAIN
-                for phase in record.phases:
-                    if job_of(phase) == metric.job:
-                        period = period_of(phase, record)
-                        figures.add(setting, number, period, stretch=stretch, before=last, known=_known(record))
-            if any(figures.rounds(name) for name in ran):
+            figures = merged(mine, plan.labels, metric)
+            if any(map(figures.rounds, figures.settings)):
                 found.append(
                     UseFigure(
                         use.name,
@@ -113,12 +101,28 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
 
 
 def _work(use: Use, metric: UseMetric) -> str:
-    """Of which programs elsewhere tell; slow tails of theirs were not compared, and requests that wait for nothing are no program."""
+    """Of which programs elsewhere tell; slow tails of theirs were not compared, and requests that wait for nothing are
+    no program."""
     if metric.kind in TAILS or any(job.program is None for job in use.job):
         return ""
     if metric.role == "background":
         return "background"
     return "alone" if len(use.foreground) == len(use.job) else "waiting"
+
+
+def merged(records: Sequence[Record], settings: Sequence[str], metric: UseMetric) -> Merged:
+    """A figure of one use, by those of `settings` that ran and round. What is in force has a second value in a round
+    where it ran twice."""
+    ran = {without_control(record.setting) for record in records}
+    figures = Merged([name for name in settings if name in ran], metric.figure)
+    for record, before in zip(records, _settings_before(records), strict=True):
+        setting, stretch = without_control(record.setting), int(record.conditions.get("stretch", 0))
+        number = record.repetition if setting == record.setting else record.repetition + AGAIN
+        for phase in record.phases:
+            if job_of(phase) == metric.job:
+                period = period_of(phase, record)
+                figures.add(setting, number, period, stretch=stretch, before=before, known=_known_before(record))
+    return figures
 
 
 def without_control(label: str) -> str:
@@ -129,13 +133,13 @@ def without_control(label: str) -> str:
 def _settings_before(records: Sequence[Record]) -> list[str | None]:
     """The setting of the period before each, within its stretch."""
     found: list[str | None] = []
-    for last, record in zip([None, *records[:-1]], records, strict=True):
+    for last, record in zip([None, *records], records, strict=False):
         same = last is not None and last.conditions.get("stretch") == record.conditions.get("stretch")
         found.append(without_control(last.setting) if last is not None and same else None)
     return found
 
 
-def _known(record: Record) -> tuple[float, ...]:
+def _known_before(record: Record) -> tuple[float, ...]:
     """What was known before the period began. Records of former versions lack it: they all lack it alike."""
     unwritten = record.conditions.get("unwritten_bytes")
     return () if unwritten is None else (float(unwritten) / UNWRITTEN_UNIT_BYTES,)
@@ -172,9 +176,7 @@ def decided(records: Sequence[Record], plan: LivePlan) -> Decided:
     """The verdicts and choices of a live-switched run."""
     found, base, prior = entries(records, plan), plan.in_force.label, prior_of(plan)
     judged = judge(found, base, prior, with_pairs=False)
-    return made(
-        judged, base, [each for each in plan.labels if without_control(each) == each], control(found, base, prior)
-    )
+    return made(judged, base, plan.labels, control(found, base, prior))
 
 
 def made(
@@ -184,14 +186,14 @@ def made(
     unsteady: Sequence[tuple[UseFigure, Difference]] = (),
 ) -> Decided:
     """The one way from verdicts to choices, whatever was judged."""
-    known, vetoed = [each for each in judged if each.counts], bool(unsteady)
+    known, vetoed = [entry for entry in judged if entry.counts], bool(unsteady)
 
     def chosen(group: str | None = None) -> Choice | None:
-        mine = [each for each in known if each.role == "foreground" and group in (None, each.group)]
-        others = [each for each in known if not any(each is one for one in mine)]
+        mine = [entry for entry in known if entry.role == "foreground" and group in (None, entry.group)]
+        others = [entry for entry in known if not any(entry is one for one in mine)]
         return choices.choose(mine, in_force, candidates, others=others, is_vetoed=vetoed)
 
-    groups = {group: choice for group in dict.fromkeys(each.group for each in known) if (choice := chosen(group))}
+    groups = {group: choice for group in dict.fromkeys(entry.group for entry in known) if (choice := chosen(group))}
     return Decided(
         tuple(judged),
         choices.choose(known, in_force, candidates, is_vetoed=vetoed),
@@ -205,4 +207,4 @@ def made(
 def is_enough(found: Decided, plan: LivePlan) -> bool:
     """Whether each answer that was asked for is expected to lose next to nothing."""
     asked = [found.stated] if plan.group is not None else [found.choice, *found.by_purpose.values()]
-    return all(choices.regret_log(each) < choices.REGRET_ENOUGH_LOG for each in asked)
+    return all(choices.regret_log(choice) < choices.REGRET_ENOUGH_LOG for choice in asked)

@@ -1,7 +1,9 @@
 """Two live-switched runs against each other: the same setting before and after something changed.
 
-The same judge as of settings within a run, with the two runs as the settings. What differs from run to run whatever is set (the host, the place of
-the test files) is in no run's own noise, as the runs were not interleaved: a little is added for it (`RUN_TO_RUN_LOG`), and a difference that one pair of
+The same judge as of settings within a run, with the two runs as the settings. What differs from run to run whatever is
+set (the host, the place of
+the test files) is in no run's own noise, as the runs were not interleaved: a little is added for it (`RUN_TO_RUN_LOG`),
+and a difference that one pair of
 runs shows is `unconfirmed` until further pairs all show it. Simulated runs have no such noise: one pair is enough.
 """
 
@@ -26,7 +28,8 @@ PAIRS_LEAST = 2
 
 @dataclass(frozen=True)
 class UseChange:
-    """The second run against the first, under one setting, in one use by one metric. `ratio`: new / base, with its 90 % interval."""
+    """The second run against the first, under one setting, in one use by one metric. `ratio`: new / base, with its 90 %
+    interval."""
 
     HIDDEN: ClassVar = ("more_is_better", "threshold")
 
@@ -39,21 +42,18 @@ class UseChange:
     low: float
     high: float
     outcome: str
-    """regression, improvement, unconfirmed (shown by some pairs of runs only), same (within the threshold), undecided"""
+    """regression, improvement, unconfirmed (shown by some pairs of runs only), same (within the threshold),
+    undecided"""
     unit: str = ""
     before: float | None = None
     """Values of both runs; of several pairs, of the newest."""
     after: float | None = None
 
-    @property
-    def gain_log(self) -> float:
-        """Above zero when the new run is better."""
-        return math.log(self.ratio) * (1 if self.more_is_better else -1)
-
 
 BEFORE, AFTER = "before", "after"
 RUN_TO_RUN_LOG = 0.03
-"""What a figure differs by between two runs of the same setting on the same disk, beyond what the rounds of either show."""
+"""What a figure differs by between two runs of the same setting on the same disk, beyond what the rounds of either
+show."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,21 @@ class TwoRuns:
 
 def changes(base: Sequence[UseFigure], new: Sequence[UseFigure], settings: Sequence[str]) -> list[UseChange]:
     """Every use and metric that both runs judged, under each of these settings; one table, estimated together."""
-    others = {(each.use, each.metric): each for each in new}
+    others = {(figure.use, figure.metric): figure for figure in new}
     rows = []
     for entry in base:
         other = others.get((entry.use, entry.metric))
-        for setting in settings if other is not None else ():
-            if all(setting in each.figures.settings and each.figures.rounds(setting) for each in (entry, other)):
+        if other is None:
+            continue
+        for setting in settings:
+            if all(setting in side.figures.settings and side.figures.rounds(setting) for side in (entry, other)):
                 conditions = replace(entry.conditions, added_log=RUN_TO_RUN_LOG)
                 rows.append((setting, replace(entry, figures=TwoRuns((entry, other), setting), conditions=conditions)))
     judged = judge([entry for _, entry in rows], BEFORE, with_pairs=False)
     return [
-        _change(each, setting)
-        for (setting, _), each in zip(rows, judged, strict=True)
-        if min(len(each.figures.rounds(name)) for name in (BEFORE, AFTER)) >= ROUNDS_MIN
+        _change(row, setting)
+        for (setting, _), row in zip(rows, judged, strict=True)
+        if min(len(row.figures.rounds(name)) for name in (BEFORE, AFTER)) >= ROUNDS_MIN
     ]
 
 
@@ -126,7 +128,8 @@ def _change(judged: Judged, setting: str) -> UseChange:
 def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
     """The outcome of several pairs of runs, the newest last.
 
-    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an improvement where all of
+    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an
+    improvement where all of
     at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed` where some do.
     """
     found = set(outcomes)
@@ -137,15 +140,22 @@ def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
     return "undecided" if "undecided" in found else "small"
 
 
+def mean_interval(intervals: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """Geometric mean of the ratios, the widest interval; the newest where fewer than two are known."""
+    known = [interval for interval in intervals if all(math.isfinite(end) and end > 0 for end in interval)]
+    if len(known) < 2:
+        return intervals[-1]
+    ratios, lows, highs = zip(*known, strict=True)
+    return math.exp(sum(map(math.log, ratios)) / len(known)), min(lows), max(highs)
+
+
 def over_pairs(pairs: Sequence[Sequence[UseChange]], *, needs_confirmation: bool) -> list[UseChange]:
-    """One list of changes from those of one or more pairs of runs: geometric mean of the ratios, the widest interval."""
+    """The changes of the newest pair of runs, the last one, with what all pairs say together."""
     found = []
-    for first in pairs[0]:
-        key = (first.use, first.metric, first.setting)
-        same = [each for pair in pairs for each in pair if (each.use, each.metric, each.setting) == key]
-        outcome = together([each.outcome for each in same], needs_confirmation=needs_confirmation)
-        ratio = math.exp(float(np.mean([math.log(each.ratio) for each in same])))
-        low, high = min(each.low for each in same), max(each.high for each in same)
-        newest = same[-1]
-        found.append(replace(newest, ratio=ratio, low=low, high=high, outcome=outcome))
+    for newest in pairs[-1]:
+        key = (newest.use, newest.metric, newest.setting)
+        same = [change for pair in pairs for change in pair if (change.use, change.metric, change.setting) == key]
+        outcome = together([change.outcome for change in same], needs_confirmation=needs_confirmation)
+        ratio, low, high = mean_interval([(change.ratio, change.low, change.high) for change in same])
+        found.append(replace(newest, outcome=outcome, ratio=ratio, low=low, high=high))
     return found

@@ -1,4 +1,5 @@
-"""What was seen beside what is judged: long tails, processor time, fairness. It decides nothing; a reader may want it."""
+"""What was seen beside what is judged: long tails, processor time, fairness. It decides nothing; a reader may want
+it."""
 
 from __future__ import annotations
 
@@ -6,8 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seekwise.judge.decision.periods import Merged
-from seekwise.judge.decision.records import job_of, period_of
+from seekwise.judge.decision.records import job_of, merged
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.uses import Judged, UseMetric
@@ -40,27 +40,28 @@ def figures(records: Sequence[Record], plan: LivePlan) -> list[SeenFigure]:
     """One for each use and figure that has values."""
     found: list[SeenFigure] = []
     for use in plan.uses:
-        mine = [each for each in records if each.valid and each.factors.get("use") == use.name]
+        mine = [record for record in records if record.valid and record.factors.get("use") == use.name]
+        mine = [record for record in mine if record.setting in plan.labels]
         job = use.foreground[0]
         for kind in KINDS:
             if kind in job.judge:
                 continue
             metric = UseMetric(kind, job.name, kind, "foreground")
-            values = {name: _value(mine, name, metric) for name in plan.labels}
-            known = [SeenValue(name, float(f"{value:.4g}")) for name, value in values.items() if value is not None]
+            values = _values(mine, plan.labels, metric)
+            known = [SeenValue(name, float(f"{value:.4g}")) for name, value in values.items()]
             if known:
                 found.append(SeenFigure(use.name, kind, metric.unit, known))
     return found
 
 
-def _value(records: Sequence[Record], setting: str, metric: UseMetric) -> float | None:
-    figures, operations = Merged((setting,), metric.kind), 0
+def _values(records: Sequence[Record], settings: Sequence[str], metric: UseMetric) -> dict[str, float]:
+    figures = merged(records, settings, metric)
+    operations = dict.fromkeys(figures.settings, 0)
     for record in records:
-        for phase in record.phases:
-            if record.setting == setting and job_of(phase) == metric.job:
-                figures.add(setting, record.repetition, period_of(phase, record))
-                operations += sum(phase.latency_bins.values())
-    rounds = figures.rounds(setting)
-    if not rounds or (metric.kind == "p999" and operations < TAIL_OPERATIONS_MIN):
-        return None
-    return math.exp(figures.log_value(setting, rounds))
+        phases = [phase for phase in record.phases if job_of(phase) == metric.job]
+        operations[record.setting] += sum(sum(phase.latency_bins.values()) for phase in phases)
+    return {
+        name: math.exp(figures.log_value(name, rounds))
+        for name in figures.settings
+        if (rounds := figures.rounds(name)) and (metric.kind != "p999" or operations[name] >= TAIL_OPERATIONS_MIN)
+    }

@@ -147,7 +147,7 @@ def values_of(periods: Sequence[tuple[str, float]]) -> Values:
     """Figures of (setting, value) in the order of time. What has no logarithm is left out."""
     names = tuple(dict.fromkeys(setting.removesuffix(CONTROL_SUFFIX) for setting, _ in periods))
     numbers = rounds_of([setting for setting, _ in periods])
-    before = [None, *(setting for setting, _ in periods[:-1])]
+    before = [None, *(setting for setting, _ in periods)][: len(periods)]
     return Values(
         names,
         tuple(
@@ -175,5 +175,5 @@ def rounds_of(settings: Sequence[str]) -> list[int]:
         # A round that was cut short joins the one before it: its candidates would have nothing to be compared with.
         whole = set(settings[found.index(number - 1) : found.index(number)])
         if not whole <= seen:
-            found = [min(each, number - 1) for each in found]
+            found = [min(place, number - 1) for place in found]
     return found

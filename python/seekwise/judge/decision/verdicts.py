@@ -45,6 +45,8 @@ Array = NDArray[np.float64]
 Word = Literal["better", "same", "worse", "unknown"]
 DRAWS_OF_MANY = 1000
 MANY_ENTRIES = 60
+LARGEST_LOG = 700.0
+"""A ratio beyond it is no number any more."""
 NOTHING_LOG = 1e-6
 """Simulated values that differ by less are the same but for rounding."""
 STARVED_LOG = math.log(2)
@@ -69,9 +71,10 @@ class Difference:
     @classmethod
     def of(cls, draws: Array, limit: float, model_error: float = 0.0) -> Difference:
         """From draws. `limit`: the entry's threshold as a share."""
+        draws = np.clip(draws, -LARGEST_LOG, LARGEST_LOG)
         low, middle, high = np.quantile(draws, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL))
         size = np.expm1(np.quantile(np.abs(draws), P_SAME))
-        bound = next((each for each in (limit, *SAME_BOUNDS) if size <= each), math.inf)
+        bound = next((candidate for candidate in (limit, *SAME_BOUNDS) if size <= candidate), math.inf)
         return cls(
             float(middle), float(low), float(high), float((draws > 0).mean()), float((draws < 0).mean()), float(bound),
             bool(size <= model_error),
@@ -144,15 +147,17 @@ class Judged(UseFigure):
 
     def of(self, setting: str) -> CandidateVerdict | None:
         """None for a setting that was not compared here."""
-        return next((each for each in self.standings if each.setting == setting), None)
+        return next((standing for standing in self.standings if standing.setting == setting), None)
 
     def gain(self, setting: str, other: str | None = None) -> Array | None:
         """Draws of how much better a setting is than another (the one in force), as ln goodness; None where either was not measured."""
-        names, other = self.figures.settings, self.base if other is None else other
-        if setting not in names or other not in names:
-            return None
-        found = self.draws[:, names.index(setting)] - self.draws[:, names.index(other)]
-        return found if np.isfinite(found).all() else None
+        mine, theirs = self._drawn(setting), self._drawn(self.base if other is None else other)
+        return None if mine is None or theirs is None else mine - theirs
+
+    def _drawn(self, setting: str) -> Array | None:
+        names = self.figures.settings
+        found = self.draws[:, names.index(setting)] if setting in names else None
+        return found if found is not None and np.isfinite(found).all() else None
 
     def difference(self, setting: str, other: str | None = None) -> Difference | None:
         """The same in numbers."""
@@ -161,35 +166,33 @@ class Judged(UseFigure):
 
     def behind_best(self, setting: str) -> tuple[float, float, float] | None:
         """(factor by which the best setting is better, 90 % interval), 1 for the best itself; None where it was not measured."""
-        if (
-            setting not in self.figures.settings
-            or not np.isfinite(self.draws[:, self.figures.settings.index(setting)]).all()
-        ):
+        mine = self._drawn(setting)
+        if mine is None:
             return None
-        lost = np.nanmax(self.draws, axis=1) - self.draws[:, self.figures.settings.index(setting)]
-        low, middle, high = np.exp(np.minimum(np.quantile(lost, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL)), 700.0))
+        lost = np.nanmax(self.draws, axis=1) - mine
+        low, middle, high = np.exp(np.minimum(np.quantile(lost, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL)), LARGEST_LOG))
         return float(middle), float(low), float(high)
 
     @property
     def named(self) -> tuple[CandidateVerdict, ...]:
         """Settings that are better or worse than what is in force."""
-        return tuple(each for each in self.standings if each.verdict in ("better", "worse"))
+        return tuple(standing for standing in self.standings if standing.verdict in ("better", "worse"))
 
     @property
     def best(self) -> tuple[str, ...]:
         """Settings that no other one is better than, by the same words; empty while nothing is known."""
-        known = [each.setting for each in self.standings if each.value is not None]
+        known = [standing.setting for standing in self.standings if standing.value is not None]
         found = []
         for name in known:
             against = [each for other in known if other != name and (each := self.difference(name, other)) is not None]
-            if against and all(each.word in ("better", "same") for each in against):
+            if against and all(standing.word in ("better", "same") for standing in against):
                 found.append(name)
         return tuple(found)
 
     @property
     def is_open(self) -> bool:
         """Whether some setting is neither alike nor different."""
-        return any(each.verdict == "unknown" for each in self.standings)
+        return any(standing.verdict == "unknown" for standing in self.standings)
 
 
 def judge(
@@ -208,28 +211,30 @@ def of_any(parts: Sequence[Sequence[Judged]], base: str) -> list[Judged]:
     """What is to be expected of one drive out of several, each judged by itself: every draw is of one of them, in turn, so how much they differ is part
     of how sure anything is."""
     found = []
-    for use, metric in dict.fromkeys((each.use, each.metric) for part in parts for each in part):
-        known = [next((each for each in part if (each.use, each.metric) == (use, metric)), None) for part in parts]
-        members = [each for each in known if each is not None and each.gain(base, base) is not None]
+    for use, metric in dict.fromkeys((entry.use, entry.metric) for part in parts for entry in part):
+        known = [next((entry for entry in part if (entry.use, entry.metric) == (use, metric)), None) for part in parts]
+        members = [entry for entry in known if entry is not None and entry.gain(base, base) is not None]
         if not members:
             continue
-        names = [name for name in members[0].figures.settings if all(each.gain(name) is not None for each in members)]
+        names = [
+            name for name in members[0].figures.settings if all(member.gain(name) is not None for member in members)
+        ]
         # A figure that a drive lacks is taken from the others.
         turns = [
-            each if each is not None and each.gain(base, base) is not None else members[i % len(members)]
-            for i, each in enumerate(known)
+            entry if entry is not None and entry.gain(base, base) is not None else members[i % len(members)]
+            for i, entry in enumerate(known)
         ]
         draws = np.empty((DRAWS_OF_MANY, len(names)))
-        for i, each in enumerate(turns):
-            columns = [each.figures.settings.index(name) for name in names]
-            drawn = np.resize(each.draws, (DRAWS_OF_MANY, each.draws.shape[1]))[:, columns]
+        for i, turn in enumerate(turns):
+            columns = [turn.figures.settings.index(name) for name in names]
+            drawn = np.resize(turn.draws, (DRAWS_OF_MANY, turn.draws.shape[1]))[:, columns]
             draws[i :: len(turns)] = drawn[i :: len(turns)]
         values = tuple(
-            (name, i, each.figures.log_value(name, each.figures.rounds(name)), None)
-            for i, each in enumerate(members)
+            (name, i, member.figures.log_value(name, member.figures.rounds(name)), None)
+            for i, member in enumerate(members)
             for name in names
         )
-        error = min(each.conditions.model_error for each in members)
+        error = min(member.conditions.model_error for member in members)
         fields = {name: getattr(members[0], name) for name in UseFigure.__dataclass_fields__}
         entry = UseFigure(
             **fields
@@ -241,19 +246,21 @@ def of_any(parts: Sequence[Sequence[Judged]], base: str) -> list[Judged]:
 
 def _with_pairs(judged: Sequence[Judged]) -> list[Judged]:
     """With a verdict of every pair. A table names winners as long as few of them are expected to be wrong (`rule.WINNERS_WRONG`)."""
-    compared = [[(a, b, each.difference(a, b)) for a, b in combinations(each.figures.settings, 2)] for each in judged]
+    compared = [
+        [(a, b, entry.difference(a, b)) for a, b in combinations(entry.figures.settings, 2)] for entry in judged
+    ]
     doubts = sorted(
         1 - max(known.p_better, known.p_worse)
-        for each, pairs in zip(judged, compared, strict=True)
+        for entry, pairs in zip(judged, compared, strict=True)
         for _, _, known in pairs
-        if known is not None and known.bound > each.threshold
+        if known is not None and known.bound > entry.threshold
     )
     means = np.cumsum(doubts) / np.arange(1, len(doubts) + 1)
     most = max((doubt for doubt, mean in zip(doubts, means, strict=True) if mean <= WINNERS_WRONG), default=-1.0)
     most = min(most, 1 - P_BETTER)
     return [
-        replace(each, verdicts=tuple(_pair(each, a, b, known, most) for a, b, known in pairs))
-        for each, pairs in zip(judged, compared, strict=True)
+        replace(entry, verdicts=tuple(_pair(entry, a, b, known, most) for a, b, known in pairs))
+        for entry, pairs in zip(judged, compared, strict=True)
     ]
 
 
@@ -263,13 +270,13 @@ def control(entries: Sequence[UseFigure], base: str, prior: Prior = SET_UPS) -> 
     Nothing but time lies between the two, so a difference says that this storage is not steady enough to compare anything.
     """
     again = base + CONTROL_SUFFIX
-    mine = [each for each in entries if base in each.figures.settings]
-    data = [each.figures.observed(each.sign, again) for each in mine]
-    known = [(each, one) for each, one in zip(mine, data, strict=True) if one.counts()[-1] >= ROUNDS_MIN]
+    mine = [figure for figure in entries if base in figure.figures.settings]
+    data = [figure.figures.observed(figure.sign, again) for figure in mine]
+    known = [(figure, one) for figure, one in zip(mine, data, strict=True) if one.counts()[-1] >= ROUNDS_MIN]
     if not known:
         return []
     found = []
-    drawn = _of_observed([each for each, _ in known], [one for _, one in known], prior)
+    drawn = _of_observed([figure for figure, _ in known], [one for _, one in known], prior)
     for (entry, one), (_, draws) in zip(known, drawn, strict=True):
         gap = draws[:, -1] - draws[:, one.settings.index(base)]
         if np.isfinite(gap).all() and (np.abs(gap) > entry.limit_log).mean() >= P_DIFFERS:
@@ -279,9 +286,9 @@ def control(entries: Sequence[UseFigure], base: str, prior: Prior = SET_UPS) -> 
 
 def _drawn(entries: Sequence[UseFigure], prior: Prior) -> list[tuple[Effects | None, Array]]:
     """Estimates and draws of each entry; exact values are their own draws."""
-    measured = [each for each in entries if not _is_exact(each)]
-    found = iter(_of_observed(measured, [each.figures.observed(each.sign) for each in measured], prior))
-    return [(None, _exact(each)) if _is_exact(each) else next(found) for each in entries]
+    measured = [entry for entry in entries if not _is_exact(entry)]
+    found = iter(_of_observed(measured, [entry.figures.observed(entry.sign) for entry in measured], prior))
+    return [(None, _exact(entry)) if _is_exact(entry) else next(found) for entry in entries]
 
 
 def _without_starved(
@@ -300,8 +307,8 @@ def _without_starved(
             starved.setdefault((entry.use, entry.job), set()).update(names)
     found = []
     for entry, (effects, draws) in zip(entries, drawn, strict=True):
-        names = starved.get((entry.use, entry.job), set()) if entry.is_latency else set()
-        at = [i for i, name in enumerate(entry.figures.settings) if name in names]
+        slowed = starved.get((entry.use, entry.job), set()) if entry.is_latency else set()
+        at = [i for i, name in enumerate(entry.figures.settings) if name in slowed]
         others = [i for i in range(draws.shape[1]) if i not in at and np.isfinite(draws[:, i]).all()]
         if at and others:
             draws = draws.copy()
@@ -324,15 +331,15 @@ def _exact(entry: UseFigure) -> Array:
 def _of_observed(
     entries: Sequence[UseFigure], data: Sequence[Observed], prior: Prior
 ) -> list[tuple[Effects | None, Array]]:
-    data = with_trades(data, [each.use for each in entries], [each.job for each in entries])
+    data = with_trades(data, [entry.use for entry in entries], [entry.job for entry in entries])
     effects = shared(
         [estimate(one) for one in data],
-        [f"{each.table}/{each.conditions.family or each.metric}" for each in entries],
-        [each.conditions.added_log for each in entries],
+        [f"{entry.table}/{entry.conditions.family or entry.metric}" for entry in entries],
+        [entry.conditions.added_log for entry in entries],
     )
     figures = [
-        posterior.Figure(one.settings, found, each.use, each.purpose, each.conditions.work)
-        for each, one, found in zip(entries, data, effects, strict=True)
+        posterior.Figure(one.settings, found, entry.use, entry.purpose, entry.conditions.work)
+        for entry, one, found in zip(entries, data, effects, strict=True)
     ]
     count = DRAWS_OF_MANY if len(entries) > MANY_ENTRIES else posterior.DRAWS
     return list(zip(effects, posterior.draws(figures, prior, count), strict=True))
@@ -342,7 +349,7 @@ def share(log_loss: float, more_is_better: bool) -> float:
     """Loss as a share: a rate 35 % lower is 0.35 behind, a latency 35 % longer is 0.35 behind."""
     if not math.isfinite(log_loss):
         return math.inf
-    return -math.expm1(-log_loss) if more_is_better else math.expm1(min(log_loss, 700.0))
+    return -math.expm1(-log_loss) if more_is_better else math.expm1(min(log_loss, LARGEST_LOG))
 
 
 def log_of_share(loss: float, more_is_better: bool) -> float:

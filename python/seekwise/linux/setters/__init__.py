@@ -16,9 +16,11 @@
 | `tlp` | `DISK_IOSCHED` of TLP |
 | `scripts` | rc.local, init scripts, unit files and cron tables that write to devices' files; `shell` goes through their text |
 
-All of them are little languages of somebody else: they are evaluated within a budget (`reading`), by a matcher that does not backtrack (`pattern`).
+All of them are little languages of somebody else: they are evaluated within a budget (`reading`), by a matcher that
+does not backtrack (`pattern`).
 
-Order: the boot line acts first, then udev when the device appears, then sysfsutils and tmpfiles, then TuneD, then scripts. The
+Order: the boot line acts first, then udev when the device appears, then sysfsutils and tmpfiles, then TuneD, then
+scripts. The
 last one that sets an attribute wins; udev comes back each time a device appears again.
 """
 

@@ -29,10 +29,14 @@ OUR_FILES = (
     "/etc/default/grub.d/seekwise.cfg",
 )
 
+Rank = tuple[float | str, ...]
+"""When an assignment acts: the kind first, then what orders assignments of one kind."""
+
 
 @dataclass(frozen=True)
 class Setter:
-    """A file that sets an attribute. `attribute` is relative to the device's folder in sysfs (`queue/scheduler`); `value` as it would be written."""
+    """A file that sets an attribute. `attribute` is relative to the device's folder in sysfs (`queue/scheduler`);
+    `value` as it would be written."""
 
     HIDDEN: ClassVar = ("rank", "at_least", "on_change")
 
@@ -42,13 +46,14 @@ class Setter:
     device: str
     attribute: str
     value: str
-    rank: tuple[object, ...]
+    rank: Rank
     certain: bool = True
     """False: whether the line acts cannot be told from files (a program decides, or a service may not run)."""
     at_least: bool = False
     """TuneD's `>VALUE`: sets only if the present value is lower."""
     on_change: bool = False
-    """A udev rule that acts at each change of the device too: whenever a program closes it after writing, for example."""
+    """A udev rule that acts at each change of the device too: whenever a program closes it after writing, for
+    example."""
 
     @property
     def place(self) -> str:

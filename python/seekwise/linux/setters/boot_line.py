@@ -1,6 +1,7 @@
 """Parameters of the kernel's command line that decide about disks: `elevator=`, `libata.force=`.
 
-`elevator=` chooses the scheduler of every disk until Linux 4.20; since 5.0 (commit f382fb0bcef4, "block: remove legacy IO
+`elevator=` chooses the scheduler of every disk until Linux 4.20; since 5.0 (commit f382fb0bcef4, "block: remove legacy
+IO
 schedulers") the multi-queue kernel ignores it. `libata.force=[PORT:]noncq` keeps a SATA drive at one command.
 """
 
@@ -51,11 +52,13 @@ def read(reading: Reading) -> Iterator[Setter]:
 MULTI_QUEUE_SCHEDULERS = (4, 11)
 """Linux release that brought schedulers for multi-queue devices (mq-deadline, commit 945ffb60c11d)."""
 SINGLE_QUEUE = frozenset({"noop", "deadline", "cfq", "anticipatory"})
-"""Names that only the single queue offers; `deadline` is another name of mq-deadline, but the kernel does not show it."""
+"""Names that only the single queue offers; `deadline` is another name of mq-deadline, but the kernel does not show
+it."""
 
 
 def single_queue(stack: Stack, device: BlockDevice | None = None) -> bool:
-    """Whether the kernel still obeys `elevator=`: its single queue went with 5.0, and distributions left it out earlier (RHEL 8's 4.18)."""
+    """Whether the kernel still obeys `elevator=`: its single queue went with 5.0, and distributions left it out earlier
+    (RHEL 8's 4.18)."""
     version = kernel_version(stack.kernel)
     if not version or version >= (5, 0):
         return False
@@ -67,7 +70,8 @@ def single_queue(stack: Stack, device: BlockDevice | None = None) -> bool:
 
 
 def noncq(command_line: str, device: BlockDevice) -> bool:
-    """Whether `libata.force=` switches NCQ off for this drive: `noncq` for all, `3:noncq` or `3.00:noncq` for a port."""
+    """Whether `libata.force=` switches NCQ off for this drive: `noncq` for all, `3:noncq` or `3.00:noncq` for a
+    port."""
     port = re.search(r"ata(\d+)", str(device.details.get("ata_port", "")))
     state = False
     for word in (word[13:] for word in command_line.split() if word.startswith("libata.force=")):

@@ -1,4 +1,5 @@
-"""Which assignments the kernel takes: a scheduler that it does not offer is refused, and the line that names it does nothing."""
+"""Which assignments the kernel takes: a scheduler that it does not offer is refused, and the line that names it does
+nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def taken(device: BlockDevice, scheduler: str) -> str:
 def divide(setters: tuple[Setter, ...], stack: Stack) -> tuple[tuple[Setter, ...], list[Ineffective]]:
     """Assignments that act, and those that the kernel refuses."""
     acting, idle = [], []
-    known = frozenset(schedulers.known())
+    known = frozenset(schedulers.registry())
     for setter in setters:
         reason = _refused(setter, stack.devices[setter.device], known)
         if reason is None:
@@ -66,7 +67,8 @@ def _module(name: str) -> str:
 
 
 def through_rules(dead: Iterable[Ineffective], setters: tuple[Setter, ...]) -> list[Ineffective]:
-    """Names the udev rule that reads a boot parameter which the kernel ignores, and sets it (RHEL 8's 40-elevator.rules)."""
+    """Names the udev rule that reads a boot parameter which the kernel ignores, and sets it (RHEL 8's
+    40-elevator.rules)."""
     rules = {
         setter.value: setter for setter in setters if setter.kind == "udev" and setter.attribute == "queue/scheduler"
     }

@@ -18,7 +18,7 @@ def owner(tree: Tree, file: str) -> str | None:
     for name in tree.names(DPKG):
         if name.endswith(".list") and (content := tree.bytes(f"{DPKG}/{name}")):
             lines = content.decode("utf-8", "replace")
-            if any(f"\n{each}\n" in f"\n{lines}" for each in names):
+            if any(f"\n{installed}\n" in f"\n{lines}" for installed in names):
                 return name.removesuffix(".list").partition(":")[0]
     if tree.live and (rpm := shutil.which("rpm")):
         try:

@@ -1,11 +1,14 @@
-"""Shell patterns matched in one pass over the text, without backtracking: a pattern of somebody else's cannot keep us busy.
+"""Shell patterns matched in one pass over the text, without backtracking: a pattern of somebody else's cannot keep us
+busy.
 
-The states of a pattern are bits of one number. Each character of the text moves all of them at once, so the cost is the text's length
+The states of a pattern are bits of one number. Each character of the text moves all of them at once, so the cost is the
+text's length
 times the pattern's length by 64, whatever stars the pattern has.
 
 Two rules for what a pattern means:
 
-- `shell`: fnmatch(3) of glibc with no flags, as udev calls it: `*` takes slashes and leading dots; `[!…]` and `[^…]` negate; ranges, classes
+- `shell`: fnmatch(3) of glibc with no flags, as udev calls it: `*` takes slashes and leading dots; `[!…]` and `[^…]`
+  negate; ranges, classes
   like `[:digit:]`, `\\` before a character; a `[` without its `]` is itself.
 - `python`: fnmatch of Python's library, which TuneD calls: no `^`, no classes, no `\\`.
 """
@@ -125,7 +128,8 @@ class Pattern:
 
 
 def _bracket(text: str, at: int, rule: str) -> tuple[OneOf | None, int] | None:
-    """The expression that begins after `[` and where it ends; None instead of it where nothing can match. None where it has no end."""
+    """The expression that begins after `[` and where it ends; None instead of it where nothing can match. None where it
+    has no end."""
     negated = text[at : at + 1] in (("!", "^") if rule == "shell" else ("!",)) and at < len(text)
     at += negated
     singles: set[str] = set()
@@ -193,7 +197,8 @@ def compiled(text: str, rule: str = "shell") -> Pattern:
 
 
 def matches(pattern: str, text: str, *, ignore_case: bool = False, rule: str = "shell") -> bool:
-    """Whether one of the alternatives, separated by `|` as in udev's rules, takes the text. False for what is too long."""
+    """Whether one of the alternatives, separated by `|` as in udev's rules, takes the text. False for what is too
+    long."""
     if ignore_case:
         pattern, text = pattern.lower(), text.lower()
     if len(pattern) > LONGEST_PATTERN:

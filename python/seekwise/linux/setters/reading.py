@@ -1,6 +1,7 @@
 """One reading of a machine's configuration: what was read, what it may cost, and what was left out.
 
-Rules, profiles and scripts are little programs of somebody else. They are evaluated within a budget for the whole tree: what exceeds it is
+Rules, profiles and scripts are little programs of somebody else. They are evaluated within a budget for the whole tree:
+what exceeds it is
 named as "not evaluated", and nothing of it is guessed.
 """
 
@@ -59,7 +60,8 @@ class Exhausted(NotEvaluated):
 
 @dataclass
 class Reading:
-    """The tree and its devices, with a budget. Sources take what they read from here, so that it is counted and named."""
+    """The tree and its devices, with a budget. Sources take what they read from here, so that it is counted and
+    named."""
 
     tree: Tree
     stack: Stack
@@ -87,7 +89,8 @@ class Reading:
             raise Exhausted(f"more than {STEPS:,} steps")
 
     def source(self, kind: str, read: Callable[[Reading], Iterable[Setter]]) -> Iterator[Setter]:
-        """What one source finds. It may use half of what is left, so that a hostile one leaves something to those after it."""
+        """What one source finds. It may use half of what is left, so that a hostile one leaves something to those after
+        it."""
         self.kind, left = kind, self._steps
         self._steps = left // 2
         try:
@@ -175,7 +178,8 @@ class Reading:
         return one
 
     def matches(self, text: str, value: str, *, ignore_case: bool = False) -> bool:
-        """Whether one of the patterns in `text`, separated by `|`, takes the value. Raises NotEvaluated for what is too long."""
+        """Whether one of the patterns in `text`, separated by `|`, takes the value. Raises NotEvaluated for what is too
+        long."""
         if len(value) > pattern.LONGEST_TEXT:
             raise NotEvaluated(f"a value of more than {pattern.LONGEST_TEXT:,} characters")
         if ignore_case:
@@ -195,7 +199,8 @@ class Reading:
         return self._nodes
 
     def located(self, path: str) -> tuple[str, str] | None:
-        """Device and path below it, `("sda", "queue/scheduler")`, of any path to a device's file: by its name, number or hardware folder."""
+        """Device and path below it, `("sda", "queue/scheduler")`, of any path to a device's file: by its name, number
+        or hardware folder."""
         self.spend(2)
         if len(path) > pattern.LONGEST_TEXT:
             return None

@@ -5,7 +5,8 @@
     NRREQ=1024
     READ_AHEAD_KB=1024
 
-Of several schedulers the first that a device offers is set. A note's file in /etc/saptune/override replaces single values; an empty one leaves the
+Of several schedulers the first that a device offers is set. A note's file in /etc/saptune/override replaces single
+values; an empty one leaves the
 setting alone. Which notes are applied stands in /etc/sysconfig/saptune.
 """
 

@@ -1,6 +1,8 @@
-"""rc.local, init scripts, unit files, cron tables and the scripts that they start, whose text writes to devices' settings.
+"""rc.local, init scripts, unit files, cron tables and the scripts that they start, whose text writes to devices'
+settings.
 
-Scripts are searched, not run (`shell`): what they do depends on more than their text, so a find is uncertain but for plain lines of rc.local.
+Scripts are searched, not run (`shell`): what they do depends on more than their text, so a find is uncertain but for
+plain lines of rc.local.
 """
 
 from __future__ import annotations

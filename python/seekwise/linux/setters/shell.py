@@ -1,7 +1,9 @@
 """Shell text that writes to sysfs: what a script would write where, found without running it.
 
-Every variable holds all values that it may have: a loop is gone through once with all of its words, a branch with what it may choose. What
-only a run can know (the output of a program, a condition) makes a write uncertain, and a name that is not known stands for every device.
+Every variable holds all values that it may have: a loop is gone through once with all of its words, a branch with what
+it may choose. What
+only a run can know (the output of a program, a condition) makes a write uncertain, and a name that is not known stands
+for every device.
 """
 
 from __future__ import annotations
@@ -93,7 +95,8 @@ class Shell(Programs):
                 self._reading.ineffective.append(note)
 
     def command(self, text: str, variables: dict[str, str] | None = None) -> Iterator[Write]:
-        """What a program writes that is started without a shell, as udev does: with the device's properties in its environment."""
+        """What a program writes that is started without a shell, as udev does: with the device's properties in its
+        environment."""
         self._reading.spend(20 + len(text) // 2)
         words = [lexeme for lexeme in Lexer(text).all() if not lexeme.operator]
         # Operators are words here: without a shell nobody heeds them.
@@ -348,7 +351,7 @@ class Shell(Programs):
         elif name in SHELLS:
             yield from self._shell(arguments, state, line)
         elif name in ("su", "runuser"):
-            yield from self._shell([each for each in arguments if not _is_user(each, arguments)], state, line)
+            yield from self._shell([texts for texts in arguments if not _is_user(texts, arguments)], state, line)
         elif name == "set" and arguments and arguments[0] == ["--"]:
             _position(state, arguments[1:])
         elif name == "eval":
@@ -397,7 +400,8 @@ class Shell(Programs):
     def _file_run(
         self, path: str, arguments: list[list[str]], state: ShellState, *, same: bool = False, named: bool = False
     ) -> Iterator[Write]:
-        """The writes of a script that is started (`named`: as an argument of a shell) or read in by this one (`same`)."""
+        """The writes of a script that is started (`named`: as an argument of a shell) or read in by this one
+        (`same`)."""
         if not path.startswith("/") or ANYTHING in path or path.startswith(("/dev/", "/sys/", "/proc/")):
             return
         if self._depth > DEPTH:

@@ -102,7 +102,7 @@ class Lexer:
             elif character == "#":
                 end = text.find("\n", self._at)
                 self._at = len(text) if end < 0 else end
-            elif operator := next((each for each in OPERATORS if text.startswith(each, self._at)), None):
+            elif operator := next((sign for sign in OPERATORS if text.startswith(sign, self._at)), None):
                 self._at += len(operator)
                 if operator in ("<<", "<<-"):
                     self._document()

@@ -45,5 +45,6 @@ def read(reading: Reading) -> Iterator[Setter]:
 
 
 def _unescaped(argument: str) -> str:
-    """The rest of the line with its escapes resolved; quotes in it are written as they stand (tmpfiles.c, `cunescape`)."""
+    """The rest of the line with its escapes resolved; quotes in it are written as they stand (tmpfiles.c,
+    `cunescape`)."""
     return re.sub(r"\\([nt\\])", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), argument).strip()

@@ -1,10 +1,12 @@
 """The active TuneD profile: which disk and sysfs values it sets, with includes, merging and variables resolved.
 
-Read as facts from TuneD 2.20.0 (Debian `tuned_2.20.0-1_all.deb`, profiles/{loader,merger,unit}.py, plugins/{base,plugin_disk,
+Read as facts from TuneD 2.20.0 (Debian `tuned_2.20.0-1_all.deb`, profiles/{loader,merger,unit}.py,
+plugins/{base,plugin_disk,
 plugin_sysfs}.py):
 
 - a profile of /etc/tuned hides one of the same name in /usr/lib/tuned;
-- an included profile's units come first; a unit of the same name updates options but replaces type, enabled and devices;
+- an included profile's units come first; a unit of the same name updates options but replaces type, enabled and
+  devices;
 - each disk is given to the first disk unit whose `devices` match it, and to no later one;
 - the disk plugin takes `elevator`, and `readahead` in KiB (`8192 s`: sectors; `>4096`: only if it is lower);
 - it looks at disks that are not removable and whose parent is scsi, virtio, xen or nvme, or that have no parent.
@@ -84,7 +86,8 @@ class Profiles:
 
 
 def merged_units(reading: Reading, names: list[str]) -> tuple[list[TunedUnit], bool]:
-    """Units of these profiles and all that they include, in the order in which they start; whether all could be read."""
+    """Units of these profiles and all that they include, in the order in which they start; whether all could be
+    read."""
     found = Profiles(reading)
     for name in names[:INCLUDES_MAX]:
         _load(found, name)
@@ -183,7 +186,8 @@ def _merge(units: dict[str, TunedUnit], name: str, options: dict[str, tuple[str,
 
 
 def _expanded(text: str, found: Profiles, place: str = "TuneD profile") -> str | None:
-    """Variables and the functions that files can answer; what is left of others stays. None, noted, for what grows without an end."""
+    """Variables and the functions that files can answer; what is left of others stays. None, noted, for what grows
+    without an end."""
     for _ in range(5):
         if "${" not in text:
             break
@@ -285,7 +289,8 @@ PROPERTY = re.compile(r"\^?([A-Z_]{1,60})=([\w./:-]{1,200})\$?")
 
 
 def _fits(regex: str, name: str, reading: Reading) -> bool | None:
-    """`(ID_SERIAL=A)|(ID_SERIAL=B)`, as it is written for disks; None for an expression that says more, which is not evaluated."""
+    """`(ID_SERIAL=A)|(ID_SERIAL=B)`, as it is written for disks; None for an expression that says more, which is not
+    evaluated."""
     pieces = [
         PROPERTY.fullmatch(choice.strip().removeprefix("(").removesuffix(")"))
         for choice in regex[:LONGEST_VALUE].split("|")

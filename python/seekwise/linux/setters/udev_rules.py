@@ -1,12 +1,16 @@
 """udev rules: which attributes they set, evaluated against a device without running udev.
 
-Follows udev(7): files of the four folders in order of their names, a name in an earlier folder hides the same name in a later one
-(and a link to /dev/null removes it); all matches of a line must hold; GOTO jumps to its LABEL; the last assignment wins.
+Follows udev(7): files of the four folders in order of their names, a name in an earlier folder hides the same name in a
+later one
+(and a link to /dev/null removes it); all matches of a line must hold; GOTO jumps to its LABEL; the last assignment
+wins.
 
-What only a run of udev can know (PROGRAM, IMPORT of a program, TAG, CONST …) makes a line uncertain instead of being guessed.
+What only a run of udev can know (PROGRAM, IMPORT of a program, TAG, CONST …) makes a line uncertain instead of being
+guessed.
 Properties come from udev's own database, so ENV matches see what the rules before have found.
 
-A rule may meet the device itself, its SCSI device, or one of its partitions, and set what lies above: what counts is the file that it writes.
+A rule may meet the device itself, its SCSI device, or one of its partitions, and set what lies above: what counts is
+the file that it writes.
 """
 
 from __future__ import annotations
@@ -62,7 +66,8 @@ class UdevDevice:
     folder: str
     parents: tuple[str, ...]
     properties: dict[str, str] = field(default_factory=dict)
-    """Those of udev's database, and what the rules set on their way; the latter may be in no database (`ENV{.name}`)."""
+    """Those of udev's database, and what the rules set on their way; the latter may be in no database
+    (`ENV{.name}`)."""
     links: tuple[str, ...] = ()
     unknown: set[str] = field(default_factory=set)
     """Properties that a rule may have set to something that only udev knows."""
@@ -162,7 +167,8 @@ def _of_file(rules: list[Rule], file: str, index: int, seen: UdevDevice, action:
 
 
 def _views(reading: Reading, device: BlockDevice) -> Iterator[UdevDevice]:
-    """The block device; of a SCSI disk the SCSI device below it, and of each its backing-device information: these have events of their own."""
+    """The block device; of a SCSI disk the SCSI device below it, and of each its backing-device information: these have
+    events of their own."""
     tree = reading.tree
     node = reading.nodes[device.name]
     entry = read_udev(tree, device.name, device.major_minor)
@@ -263,7 +269,8 @@ def _import_file(path: str, seen: UdevDevice) -> None:
 
 
 def _fits(seen: UdevDevice, name: str, value: str) -> bool:
-    """Whether a property is no longer than udev's own buffers, and all of them together no more than a device could have."""
+    """Whether a property is no longer than udev's own buffers, and all of them together no more than a device could
+    have."""
     seen.reading.spend(len(value) // 100)
     if len(value) > EXPANDED:
         raise NotEvaluated(f"a property grows beyond {EXPANDED:,} characters")
@@ -386,7 +393,8 @@ def _attribute(token: Token, seen: UdevDevice, folder: str) -> int:
 
 
 def _path(attribute: str, folder: str, seen: UdevDevice) -> str:
-    """Where an attribute lies: below the device, below another one (`[block/sda]queue/…`), or below a folder that `*` stands for."""
+    """Where an attribute lies: below the device, below another one (`[block/sda]queue/…`), or below a folder that `*`
+    stands for."""
     if attribute.startswith("["):
         inside, _, rest = attribute[1:].partition("]")
         kind, _, name = inside.partition("/")
@@ -456,7 +464,8 @@ def _is_partition(name: str, stack: Stack) -> bool:
 
 
 def _substituted(text: str, seen: UdevDevice) -> str:
-    """`%k`, `$env{…}` and the like, as far as they are known from files; the rest stays as it stands. Raises NotEvaluated for what grows too long."""
+    """`%k`, `$env{…}` and the like, as far as they are known from files; the rest stays as it stands. Raises
+    NotEvaluated for what grows too long."""
     if "%" not in text and "$" not in text:
         return text
     found: list[str] = []

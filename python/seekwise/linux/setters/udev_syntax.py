@@ -1,4 +1,5 @@
-"""Rule files of udev as tokens: `KEY{ATTRIBUTE}OPERATOR"VALUE"`, read as udev(7) and systemd 252 do, each line in one pass.
+"""Rule files of udev as tokens: `KEY{ATTRIBUTE}OPERATOR"VALUE"`, read as udev(7) and systemd 252 do, each line in one
+pass.
 
 A line that udev refuses is kept as a refusal: it is there, its author believes in it, and none of it acts.
 """
@@ -121,7 +122,8 @@ def _line(line: str, file: str, number: int) -> Rule | Refused:
 
 
 def _string(line: str, at: int, *, escaped: bool) -> tuple[str | None, int]:
-    """The text up to the closing quote, escapes as they stand. Without the prefix `e` each `\\"` is a quote, whatever precedes it."""
+    """The text up to the closing quote, escapes as they stand. Without the prefix `e` each `\\"` is a quote, whatever
+    precedes it."""
     start = at
     while (quote := line.find('"', at)) >= 0:
         before = quote

@@ -9,7 +9,7 @@ from seekwise.errors import MissingError, UsageError
 from seekwise.measure.kernel import fio, memory, prepared_target, session, tiotest
 from seekwise.measure.kernel.target import Target, find
 from seekwise.simulate.protocol import Options, Say
-from seekwise.workload.study.factors import factor
+from seekwise.workload.study.factors import Value, factor
 from seekwise.workload.study.plan import Plan, SystemFacts
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.study import Study
@@ -23,7 +23,8 @@ class KernelBackend:
         self.targets: dict[str, Target] = {}
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
-        """Facts by system. Raises MissingError (exit status 4) without fio or tiotest, UsageError (2) for what cannot run here."""
+        """Facts by system. Raises MissingError (exit status 4) without fio or tiotest, UsageError (2) for what cannot
+        run here."""
         fio.find()
         if any(workload.program == tiotest.NAME for workload in study.workload):
             tiotest.find()
@@ -58,11 +59,13 @@ class KernelBackend:
     def _facts(self, name: str, target: Target, study: Study) -> SystemFacts:
         offered = [set(leaf.schedulers_offered) for leaf in target.leaves]
         shared = tuple(
-            each for each in target.leaves[0].schedulers_offered if all(each in others for others in offered)
+            scheduler
+            for scheduler in target.leaves[0].schedulers_offered
+            if all(scheduler in names for names in offered)
         )
         root = os.geteuid() == 0
         names = tuple(device.name for device in target.resolved.chain())
-        others = ", ".join(each for each in shared if each != target.leaves[0].scheduler)
+        others = ", ".join(scheduler for scheduler in shared if scheduler != target.leaves[0].scheduler)
         return SystemFacts(
             name=name,
             target=str(target.path),
@@ -71,7 +74,7 @@ class KernelBackend:
             offered=shared,
             current=prepared_target.seen(names),
             scheduler=target.leaves[0].scheduler,
-            where={each: target.places(row) for each in study.factor_names() if (row := factor(each)) is not None},
+            where={word: target.places(row) for word in study.factor_names() if (row := factor(word)) is not None},
             speed=_speed(target),
             warnings=target.warnings,
             may_change=root,
@@ -85,7 +88,7 @@ class KernelBackend:
             if (
                 not facts.may_change
                 and facts.why_not in plan.notes
-                and sum(not each.control for each in plan.settings) == 1
+                and sum(not setting.control for setting in plan.settings) == 1
             ):
                 raise MissingError(
                     f"study {plan.study} compares schedulers, and without root only the one in force can be measured",
@@ -106,7 +109,8 @@ class KernelBackend:
                 prepared_target.check_room(target, threads * size)
 
     def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[session.KernelSession]:
-        """Resolves the targets anew, since devices may have changed since `describe`; prepares them and restores everything at the end."""
+        """Resolves the targets anew, since devices may have changed since `describe`; prepares them and restores
+        everything at the end."""
         targets = {facts.name: find(facts.target) for facts in plan.systems}
         return session.opened(plan, run_id, fio.find(), targets, self.options.destroy, say)
 
@@ -145,7 +149,7 @@ def check_caches(study: Study) -> None:
             )
 
 
-def _wanted(study: Study) -> list[dict[str, object]]:
+def _wanted(study: Study) -> list[dict[str, Value]]:
     """Every value that a study may set, one at a time, but for a scheduler's tunables, which need their scheduler."""
     if study.candidate:
         return list(study.candidate)

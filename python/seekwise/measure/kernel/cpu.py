@@ -3,8 +3,10 @@
 Sources: /proc/stat (every CPU, ticks of 1/SC_CLK_TCK s), /proc/PID/stat (proc(5): fields 9 flags, 14 utime, 15 stime,
 16 cutime, 17 cstime), getrusage for our own children to the microsecond.
 
-fio's own figure covers its job threads alone. RAID parity, encryption, write-back and interrupts run elsewhere: they are
-in the system-wide figure, from which we can take what certainly was not the load (other programs, fio's start, seekwise).
+fio's own figure covers its job threads alone. RAID parity, encryption, write-back and interrupts run elsewhere: they
+are
+in the system-wide figure, from which we can take what certainly was not the load (other programs, fio's start,
+seekwise).
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
             name, fields = process.stat(pid, root)
         except OSError:
             continue  # it ended between the listing and now
-        user, system, _, children_system = (int(each) for each in fields[11:15])
+        user, system, _, children_system = (int(ticks) for ticks in fields[11:15])
         found[pid] = ProcessTimes(
             name=name,
             kernel_thread=bool(int(fields[6]) & PF_KTHREAD),
@@ -117,8 +119,8 @@ def _kernel_threads(before: CpuSnapshot, after: CpuSnapshot) -> dict[str, float]
         if not now.kernel_thread:
             continue
         then = before.processes.get(pid)
-        known = then is not None and then.start_ticks == now.start_ticks
-        ticks = now.own_ticks - (then.own_ticks if known else 0)
+        is_same = then is not None and then.start_ticks == now.start_ticks
+        ticks = now.own_ticks - (then.own_ticks if then is not None and is_same else 0)
         if ticks > 0:
             name = thread_family(now.name)
             spent[name] = spent.get(name, 0.0) + ticks / TICKS_PER_SECOND
@@ -136,15 +138,16 @@ def thread_family(name: str) -> str:
 def _foreign(before: CpuSnapshot, after: CpuSnapshot, own_pid: int) -> float:
     """System seconds of other programs.
 
-    A program that ends passes its time on to the parent that waits for it, so the sum over all of them is kept; one that
+    A program that ends passes its time on to the parent that waits for it, so the sum over all of them is kept; one
+    that
     nobody waits for drops out of the sum, which can only make the result smaller.
     """
 
     def total(snapshot: CpuSnapshot) -> int:
         return sum(
-            each.system_ticks
-            for pid, each in snapshot.processes.items()
-            if not each.kernel_thread and own_pid not in (pid, each.parent)
+            times.system_ticks
+            for pid, times in snapshot.processes.items()
+            if not times.kernel_thread and own_pid not in (pid, times.parent)
         )
 
     return max(0, total(after) - total(before)) / TICKS_PER_SECOND

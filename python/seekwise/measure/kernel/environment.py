@@ -66,7 +66,7 @@ def watch_others(devices: tuple[str, ...], seconds: float) -> dict[str, object]:
     return {
         "watched_s": seconds,
         "other_io_bytes": amount,
-        "other_io_by": [each.text for each in others] if amount else [],
+        "other_io_by": [other.text for other in others] if amount else [],
         "quiet": amount <= 2**20 * seconds,
     }
 

@@ -58,7 +58,8 @@ def escaped(name: str) -> str:
 
 
 def directory(folder: Path) -> str:
-    """A folder as fio takes it. The slash makes fio follow a path through a descriptor: it looks with lstat (fio 3.33, options.c)."""
+    """A folder as fio takes it. The slash makes fio follow a path through a descriptor: it looks with lstat (fio 3.33,
+    options.c)."""
     return f"{escaped(str(folder))}/"
 
 

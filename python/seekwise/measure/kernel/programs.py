@@ -47,5 +47,5 @@ def others(
     spent = [
         (amount - before.get(pid, (name, 0))[1], pid, name) for pid, (name, amount) in after.items() if pid not in ours
     ]
-    busy = sorted((each for each in spent if each[0] >= least), reverse=True)
+    busy = sorted((row for row in spent if row[0] >= least), reverse=True)
     return [ForeignProgram(name, pid, amount) for amount, pid, name in busy[:3]]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from seekwise.control import child
 from seekwise.errors import MissingError
@@ -38,7 +39,8 @@ TIMEOUT_LEAST_S = 120.0
 TIMEOUT_FACTOR = 20.0
 IDLE_WAIT_LONGEST_S = 5.0
 SETTLE_WAIT_LONGEST_S = 30.0
-# Time that repeats of invalid trials may take, as a share of the plan's own; a machine that is never quiet must not keep a
+# Time that repeats of invalid trials may take, as a share of the plan's own; a machine that is never quiet must not
+# keep a
 # run from ending. What is still invalid then stays so, and is said.
 REPEATS_SHARE = 0.25
 
@@ -51,7 +53,7 @@ class PreparedSystem:
     storage: failure.Watched
     place: fio_job.FioTarget
     environment: dict[str, object]
-    conditions: dict[str, object]
+    conditions: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ class KernelSession:
         }
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        """A record per attempt; a discarded trial is repeated after the drives are idle, while attempts and time are left."""
+        """A record per attempt; a discarded trial is repeated after the drives are idle, while attempts and time are
+        left."""
         for trial in trials:
             for attempt in range(attempts.get(trial.index, 0) + 1, self.plan.attempts + 1):
                 started = time.monotonic()
@@ -140,10 +143,11 @@ class KernelSession:
                 self.repeats_s += time.monotonic() - started
 
     def _may_repeat(self, trial: Trial, lasted_s: float) -> bool:
-        """Whether there is time for one more attempt: within the budget if there is one, else within a share of the plan."""
+        """Whether there is time for one more attempt: within the budget if there is one, else within a share of the
+        plan."""
         if self.plan.budget_s is None:
             return self.repeats_s < REPEATS_SHARE * self.plan.estimated_s
-        ahead_s = sum(self.plan.trial_s[each.combination] for each in self.plan.trials if each.index > trial.index)
+        ahead_s = sum(self.plan.trial_s[other.combination] for other in self.plan.trials if other.index > trial.index)
         spent_s = self.plan.prepare_s + time.monotonic() - self.started
         return spent_s + lasted_s + ahead_s <= self.plan.budget_s
 
@@ -222,7 +226,7 @@ class KernelSession:
             )
         reason = observed.reason_against(tiotest.as_one(phases))
         command = tiotest.words(tiotest.NAME, combination.load, ready.place.shown or ready.place.folder)
-        counters = {"device_counters_of_the_call": {name: each.recorded for name, each in observed.moved.items()}}
+        counters = {"device_counters_of_the_call": {name: counted.recorded for name, counted in observed.moved.items()}}
         phases[-1] = replace(phases[-1], details={**phases[-1].details, **counters})
         return phases, [" ".join(command)], reason
 
@@ -274,7 +278,9 @@ def _settled(target: Target, seconds: float) -> dict[str, object]:
             return seen
 
 
-def settings_of_trial(wanted: dict[str, dict[str, str]], target: Target):
+def settings_of_trial(
+    wanted: dict[str, dict[str, str]], target: Target
+) -> AbstractContextManager[dict[str, dict[str, str]]]:
     """The settings of a trial; without any, those in force are read all the same."""
     if wanted:
         return prepared_target.changed(wanted)
@@ -319,8 +325,8 @@ def _as_phase(
     # fio's children time is the whole program; what is not its job threads is its start and its report.
     own = max(0.0, spent.children_system_s - result.submitter_system_s)
     device_bytes = (moved.read_bytes if result.read_bytes else 0) + (moved.write_bytes if result.write_bytes else 0)
-    details = {
-        "device_counters": {name: each.recorded for name, each in observed.moved.items()},
+    details: dict[str, object] = {
+        "device_counters": {name: counted.recorded for name, counted in observed.moved.items()},
         "fio_start_and_report_system_s": own,
         "foreign_system_s": spent.foreign_system_s,
         "short_ios": result.short_ios,

@@ -13,7 +13,7 @@ from seekwise.linux.block_device import BlockDevice, Mount
 from seekwise.linux.resolve import ResolvedPath, resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.linux.warn import device_warnings
-from seekwise.workload.study.factors import Factor, Value, factor
+from seekwise.workload.study.factors import Factor, Value, checked
 
 # Levels of md that move more bytes than asked: copies, parity. Linear and RAID 0 pass requests on as they are.
 PLAIN_LEVELS = ("linear", "raid0")
@@ -72,7 +72,7 @@ class Target:
 
     def watched(self) -> failure.Watched:
         """The storage as it is now, to tell later whether it failed."""
-        return failure.watched(self.path, [each.name for each in self.resolved.chain()], is_device=self.is_device)
+        return failure.watched(self.path, [device.name for device in self.resolved.chain()], is_device=self.is_device)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class Target:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What changes the meaning of settings or of figures here."""
-        return tuple(each.line for device in self.resolved.chain() for each in device_warnings(device))
+        return tuple(warning.line for device in self.resolved.chain() for warning in device_warnings(device))
 
     @property
     def os_shares_drives(self) -> bool:
@@ -112,7 +112,7 @@ class Target:
         """{device: {attribute: value}} that gives every device its part of a setting, scheduler first."""
         wanted: dict[str, dict[str, str]] = {}
         for name, value in values.items():
-            row = factor(name)
+            row = checked(name)
             devices = self.places(row)
             if not devices:
                 # Passing over it would record a setting that nothing has.
@@ -154,12 +154,12 @@ def find(path: str, *, to_write: bool = True) -> Target:
     resolved = resolve_path(stack, path)
     absolute = Path(os.path.abspath(path)) if os.path.exists(path) else Path("/dev") / path
     target = Target(absolute, resolved)
-    if target.mount is not None:
+    if (mount := target.mount) is not None:
         if absolute.is_file():
             target = Target(absolute.parent, resolved)
-        if target.mount.read_only:
+        if mount.read_only:
             raise RefusedError(
-                f"{path} is on a read-only mount ({target.mount.mount_point})", hint="name a folder that can be written"
+                f"{path} is on a read-only mount ({mount.mount_point})", hint="name a folder that can be written"
             )
         if to_write and not os.access(target.path, os.W_OK | os.X_OK):
             raise MissingError(f"{path} is not writable for you", hint="name a folder of yours, or use sudo")

@@ -10,7 +10,8 @@ from seekwise.linux.diskstats import DiskCounters
 from seekwise.measure.kernel.programs import ForeignProgram
 from seekwise.workload.study.plan import Load, PlannedPhase
 
-# Bytes that the devices must have moved for every byte asked. Direct: all, but for rounding at the borders of the phase.
+# Bytes that the devices must have moved for every byte asked. Direct: all, but for rounding at the borders of the
+# phase.
 # Buffered: random positions with replacement hit a page twice now and then, and neighbours are written together.
 DEVICE_SHARE_DIRECT = 0.99
 DEVICE_SHARE_BUFFERED = 0.90
@@ -106,7 +107,7 @@ def _foreign(seen: PhaseObservation) -> str | None:
         foreign = max(reads_more, 0) + max(writes_more, 0)
     if foreign <= max(asked * FOREIGN_SHARE, FOREIGN_BYTES):
         return None
-    by = f" by {', '.join(each.text for each in seen.others)}" if seen.others else ""
+    by = f" by {', '.join(other.text for other in seen.others)}" if seen.others else ""
     return f"another program used the disk: {foreign / 1e6:.1f} MB in addition to {asked / 1e6:.1f} MB of the load{by}"
 
 

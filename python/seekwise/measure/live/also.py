@@ -1,6 +1,8 @@
-"""`--also`: settings beside the scheduler that multiply with it, as single values to try; which of them matter is measured.
+"""`--also`: settings beside the scheduler that multiply with it, as single values to try; which of them matter is
+measured.
 
-The values are chosen around what the kernel gives by itself; what a device lacks or the kernel refuses is left out and said.
+The values are chosen around what the kernel gives by itself; what a device lacks or the kernel refuses is left out and
+said.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ from seekwise.linux import md
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live.candidates import in_force_values, offered_schedulers
 from seekwise.workload.live_plan import Candidate
-from seekwise.workload.study.factors import ISCHED_PREFIX, Value, factor
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value, checked
 from seekwise.workload.study.uses import Use
 
-# Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller of depth and
-# 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c wbt_default_latency_nsec). Limits of dirty pages
+# Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller
+# of depth and
+# 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c wbt_default_latency_nsec).
+# Limits of dirty pages
 # are shares of memory (20 and 10 %), so those are tried as parts of what is in force.
 # md's own limit is 200,000 KiB/s of a drive (drivers/md/md.c sysctl_speed_limit_max): a tenth and a quarter of it.
 RESYNC = "resync-limits"
@@ -56,6 +60,10 @@ class ExtraLevels:
     notes: tuple[str, ...]
 
 
+NOTHING = ExtraLevels((), 0, ())
+"""Without `--also`."""
+
+
 def areas_of(text: str) -> tuple[str, ...]:
     """The areas, or single settings, that `--also` names; UsageError with what there is."""
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -63,18 +71,19 @@ def areas_of(text: str) -> tuple[str, ...]:
     if unknown is not None or not words:
         said = f"--also {unknown} is nothing to try" if unknown is not None else "--also names nothing to try"
         raise UsageError(said, hint=f"it takes {', '.join(AREAS)}, single settings ({', '.join(NAMES)}), or all")
-    return AREAS if ALL in words else tuple(each for each in (*AREAS, *NAMES) if each in words)
+    return AREAS if ALL in words else tuple(area for area in (*AREAS, *NAMES) if area in words)
 
 
 def values_of(areas: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """{setting: values to try} of these areas and single settings."""
-    known = {name: values for each in LEVELS.values() for name, values in each.items()} | _dirty_limits()
+    known = {name: values for level in LEVELS.values() for name, values in level.items()} | _dirty_limits()
     wanted = {name for area in areas for name in (LEVELS.get(area) or (DIRTY_NAMES if area == DIRTY else (area,)))}
     return {name: values for name, values in known.items() if name in wanted}
 
 
 def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
-    """Fractions of what is in force now. The kernel names its limits in pages (Linux v6.12 mm/vmstat.c), whichever unit they were given in."""
+    """Fractions of what is in force now. The kernel names its limits in pages (Linux v6.12 mm/vmstat.c), whichever unit
+    they were given in."""
     words = dict(line.split() for line in (root / "proc/vmstat").read_text().splitlines())
     found = {}
     for name, counter in (
@@ -83,7 +92,7 @@ def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
     ):
         present = int(words.get(counter, 0)) * mmap.PAGESIZE
         parts = [present // part // MIB * MIB for part in DIRTY_PARTS]
-        found[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, each) for each in parts)) if present else ()
+        found[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, size) for size in parts)) if present else ()
     age = sysfs.read(root / sysfs.SYSTEM_FOLDER / "dirty_expire_centisecs") or "0"
     found["dirty_expire_centisecs"] = (int(age) // 10, int(age) // 3) if int(age) >= 100 else ()
     return {name: values for name, values in found.items() if values}
@@ -105,12 +114,12 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
     found: list[Candidate] = []
     combinations = 0
     for scheduler in offered_schedulers(target) or [""]:
-        row = schedulers.known().get(scheduler)
+        row = schedulers.registry().get(scheduler)
         own = row.trials if row is not None and OPTIONS in areas else {}
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():
             for value in values:
-                found.append(_level(target, scheduler, name, value))
+                found.append(combined(target, scheduler, {name: value}))
         combinations += math.prod(len(values) + 1 for values in values_by_name.values())
     if not found:
         raise UsageError("none of what --also names is there to change", hint="; ".join(notes) or None)
@@ -144,16 +153,12 @@ def scheduler_of(candidate: Candidate) -> str:
     return str(candidate.values.get("scheduler", ""))
 
 
-def _level(target: Target, scheduler: str, name: str, value: int) -> Candidate:
-    return combined(target, scheduler, {name: value})
-
-
 def _is_resyncing(target: Target) -> bool:
     return any(device.details.get("sync_action") in md.RESYNCING for device in target.resolved.chain())
 
 
 def _is_there(target: Target, name: str) -> bool:
-    row = factor(name)
+    row = checked(name)
     return any(
         attributes.path(row.attribute, sysfs.device_folder(device)).exists() for device in target.places(row)
     ) and bool(in_force_values(target, [name]))

@@ -15,7 +15,7 @@ from seekwise.control import attributes, settings, sysfs
 from seekwise.errors import UsageError
 from seekwise.measure.kernel.target import Target
 from seekwise.workload.live_plan import Candidate, Changes
-from seekwise.workload.study.factors import FACTORS, Factor, Value, factor
+from seekwise.workload.study.factors import FACTORS, Factor, Value, checked, factor
 
 
 @dataclass(frozen=True)
@@ -24,20 +24,6 @@ class Candidates:
 
     all: tuple[Candidate, ...]
     notes: tuple[str, ...] = ()
-
-    @property
-    def in_force(self) -> Candidate:
-        """The setting that the machine had before the run."""
-        return next(each for each in self.all if each.in_force)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """In the order of `all`: the one in force comes first."""
-        return tuple(each.label for each in self.all)
-
-    def of(self, label: str) -> Candidate:
-        """By label; an unknown one is a StopIteration, since labels come from here."""
-        return next(each for each in self.all if each.label == label)
 
 
 def offered_schedulers(target: Target) -> list[str]:
@@ -52,7 +38,7 @@ def in_force_values(target: Target, names: Sequence[str]) -> dict[str, Value]:
     """Values of these settings as they are now; those that nothing below the target has are left out."""
     found: dict[str, Value] = {}
     for name in names:
-        row = factor(name)
+        row = checked(name)
         for device in target.places(row):
             text = attributes.current(row.attribute, sysfs.device_folder(device))
             if text is not None:
@@ -64,7 +50,7 @@ def in_force_values(target: Target, names: Sequence[str]) -> dict[str, Value]:
 def devices_of(target: Target, found: Iterable[Candidate]) -> tuple[str, ...]:
     """The devices below the target, and whatever else these candidates change: the limits of the whole machine."""
     names = [device.name for device in target.resolved.chain()]
-    return tuple(dict.fromkeys([*names, *(device for each in found for device in each.changes)]))
+    return tuple(dict.fromkeys([*names, *(device for candidate in found for device in candidate.changes)]))
 
 
 def of_schedulers(target: Target) -> Candidates:
@@ -82,11 +68,11 @@ def product(
     for combination in itertools.product(*wanted.values()):
         values = dict(zip(wanted, combination, strict=True))
         label = label_of(values)
-        if any(each.label == label for each in found):
+        if any(candidate.label == label for candidate in found):
             continue
         in_force = all(str(value) == str(current.get(name)) for name, value in values.items())
         found.append(Candidate(label, values, {} if in_force else changes(values), in_force))
-    if not any(each.in_force for each in found):
+    if not any(candidate.in_force for candidate in found):
         found.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
     return sorted(found, key=lambda each: not each.in_force)
 
@@ -98,7 +84,7 @@ def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]]) -> Candida
     current = in_force_values(target, list(wanted))
     found = product(wanted, current, target.changes)
     now, notes = found[0], []
-    if wanted and len(found) > math.prod(len(set(map(str, each))) for each in wanted.values()):
+    if wanted and len(found) > math.prod(len(set(map(str, values))) for values in wanted.values()):
         notes.append(f"{label_of(current)} is in force and takes part as well")
     if len(found) < 2:
         raise UsageError(
@@ -111,8 +97,8 @@ def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]]) -> Candida
 
 def settings_checked(found: Sequence[Candidate]) -> None:
     """Raises for whatever of these values can be known to be refused."""
-    for each in found:
-        settings.check_values(each.changes)
+    for candidate in found:
+        settings.check_values(candidate.changes)
 
 
 def label_of(values: Mapping[str, Value]) -> str:

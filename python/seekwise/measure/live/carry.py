@@ -1,10 +1,13 @@
 """How long after a switch a period does not count: measured for each use and candidate, not assumed.
 
-Seen on a virtio disk (Linux 6.18): none, mq-deadline and kyber are at their level within 0.1 s of the switch; bfq starts level with
+Seen on a virtio disk (Linux 6.18): none, mq-deadline and kyber are at their level within 0.1 s of the switch; bfq
+starts level with
 them and falls after 0.3 s, for as long as it stays. So no fixed time is right.
 
-All periods of a candidate are averaged bin by bin, and the cut is put where the rest has the least uncertainty of its mean (MSER:
-White 1997, Simulation 69(6)): a start that differs raises the scatter of what it is averaged with, a late cut leaves little to average.
+All periods of a candidate are averaged bin by bin, and the cut is put where the rest has the least uncertainty of its
+mean (MSER:
+White 1997, Simulation 69(6)): a start that differs raises the scatter of what it is averaged with, a late cut leaves
+little to average.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ BIN_S = 0.025
 CUT_LEAST_S = 0.1
 """The kernel freezes and drains the queue while it switches; requests that waited for that are in the first tenth."""
 LEARNING_CUT_S = 0.35
-"""Least cut of a scheduler that measures rates, budgets and processes anew after each switch, and of any that the program does not know:
+"""Least cut of a scheduler that measures rates, budgets and processes anew after each switch, and of any that the
+program does not know:
 seen of bfq on a virtio disk, 0.3 to 0.4 s."""
 CUT_SHARE_MAX = 0.6
 """At most this share of a period is cut; if the best cut lies there, the period is too short and grows."""
@@ -30,21 +34,23 @@ REST_BINS_MIN = 4
 CHANGE_LEAST = 0.05
 """A level that moves by less (log) is no start worth cutting."""
 CHANGE_LEVEL = 0.001
-"""Of the test whether the level moved: a dozen candidates and uses are looked at, each with the cut that fits best of several, and a false
+"""Of the test whether the level moved: a dozen candidates and uses are looked at, each with the cut that fits best of
+several, and a false
 one costs all short periods of a candidate."""
 
 
 def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> float:
-    """Seconds to cut from the start of each period, from profiles (values per bin of `BIN_S`) of one candidate's periods.
+    """Seconds to cut from the start of each period, from profiles (values per bin of `BIN_S`) of one candidate's
+    periods.
 
     Periods of unlike length count as far as they go. Without enough bins the least cut.
     """
-    length = max((len(each) for each in profiles), default=0)
+    length = max((len(profile) for profile in profiles), default=0)
     if length < REST_BINS_MIN:
         return least_s
     table = np.full((len(profiles), length), np.nan)
-    for row, each in enumerate(profiles):
-        values = np.asarray(each, dtype=float)
+    for row, profile in enumerate(profiles):
+        values = np.asarray(profile, dtype=float)
         scale = np.nanmean(values) if np.isfinite(values).any() else math.nan
         if scale and math.isfinite(scale):
             table[row, : len(values)] = values / scale
@@ -66,16 +72,18 @@ def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> 
 
 def settles_at_once(candidate: Candidate) -> bool:
     """Whether nothing of the setting before lasts into this one: a scheduler alone, and one that keeps no history."""
-    row = schedulers.known().get(str(candidate.values.get("scheduler", "")))
+    row = schedulers.registry().get(str(candidate.values.get("scheduler", "")))
     return row is not None and row.settles_at_once and len(candidate.values) == 1
 
 
 def cuts_s(profiles: Mapping[str, Sequence[Sequence[float]]], least: Mapping[str, float]) -> dict[str, float]:
-    """Cuts of all candidates of a use: a later cut than the least one only where the level before it is shown to differ.
+    """Cuts of all candidates of a use: a later cut than the least one only where the level before it is shown to
+    differ.
 
-    How much levels of unchanged periods scatter is known from all candidates together: one alone has run three or four periods.
+    How much levels of unchanged periods scatter is known from all candidates together: one alone has run three or four
+    periods.
     """
-    proposed = {name: cut_s(each, least[name]) for name, each in profiles.items()}
+    proposed = {name: cut_s(profile, least[name]) for name, profile in profiles.items()}
     return {
         name: cut if cut <= least[name] or _level_changes(profiles, name, cut, least[name]) else least[name]
         for name, cut in proposed.items()
@@ -83,20 +91,21 @@ def cuts_s(profiles: Mapping[str, Sequence[Sequence[float]]], least: Mapping[str
 
 
 def _level_changes(profiles: Mapping[str, Sequence[Sequence[float]]], name: str, cut: float, least_s: float) -> bool:
-    """Whether the level from `least_s` to `cut` differs from the one after it by more than a little and more than noise."""
+    """Whether the level from `least_s` to `cut` differs from the one after it by more than a little and more than
+    noise."""
     steps = {
-        other: [step for values in each if (step := _step(values, cut, least_s)) is not None]
-        for other, each in profiles.items()
+        other: [step for values in profile if (step := _step(values, cut, least_s)) is not None]
+        for other, profile in profiles.items()
     }
     mine = steps[name]
     if not mine:
         return True
     change = float(np.mean(mine))
-    scatter = [np.asarray(each) - np.mean(each) for each in steps.values() if len(each) > 1]
-    df = sum(len(each) - 1 for each in scatter)
+    scatter = [np.asarray(sizes) - np.mean(sizes) for sizes in steps.values() if len(sizes) > 1]
+    df = sum(len(below) - 1 for below in scatter)
     if df == 0:
         return abs(change) > CHANGE_LEAST
-    s = math.sqrt(sum(float((each**2).sum()) for each in scatter) / df)
+    s = math.sqrt(sum(float((below**2).sum()) for below in scatter) / df)
     errors = float(special.stdtrit(df, 1 - CHANGE_LEVEL / 2))
     return abs(change) > max(CHANGE_LEAST, errors * s / math.sqrt(len(mine)))
 

@@ -1,4 +1,5 @@
-"""A live-switched run from beginning to end: files laid out, uses measured in turn, everything restored, every period recorded."""
+"""A live-switched run from beginning to end: files laid out, uses measured in turn, everything restored, every period
+recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from seekwise.judge.decision.records import Decided
 from seekwise.measure.kernel import environment, fio, memory, prepared_target
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import prepare, progress, race, staged, traced
-from seekwise.measure.live.session import LiveSession, RunListener
+from seekwise.measure.live.open_run import RunListener
+from seekwise.measure.live.session import LiveSession
 from seekwise.store.database import Run, Store
 from seekwise.workload.live_plan import LivePlan
 from seekwise.workload.study.quantity import time_text
@@ -50,7 +52,8 @@ def carry_out(
     began_s: float,
     destroy: tuple[str, ...] = (),
 ) -> Decided:
-    """Measures until everything is decided or the budget is used. `began_s`: monotonic time from which the budget counts.
+    """Measures until everything is decided or the budget is used. `began_s`: monotonic time from which the budget
+    counts.
 
     Whatever ends it, the records so far stay and every setting is as it was.
     """
@@ -61,14 +64,26 @@ def carry_out(
         stack.enter_context(child.watched())
         stack.enter_context(prepared_target.exclusively(target))
         home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
-        place = _prepared(stack, store, run, plan, target, watch, deadline_s, destroy)
+        left = max(1.0, deadline_s - time.monotonic())
+        if target.is_device:
+            # Regions of a device that proved empty and was named.
+            proof = stack.enter_context(prepared_target.claimed(target, destroy))
+            store.add_run(run)
+            place = prepare.laid_out_on_device(proof, plan.uses, left, watch.laying_out)
+        else:
+            folder = stack.enter_context(scratch.scratch(target.path, prepare.least_bytes(plan.uses)))
+            store.add_run(run)
+            place = prepare.laid_out(Path(folder), plan.uses, left, watch.laying_out)
         if place.stores and memory.controller() is None:
             watch.say(BUFFERED_FALLBACK)
-        switch = stack.enter_context(switching([each.changes for each in plan.candidates + plan.levels]))
+        switch = stack.enter_context(switching([candidate.changes for candidate in plan.candidates + plan.levels]))
         seen = environment.read(target, program.version if program else "")
         if place.data_set_bytes:
             seen["program_data_bytes"] = place.data_set_bytes
-        session = LiveSession(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s, storage)
+        session = LiveSession(
+            store=store, run=run, plan=plan, environment=seen, switch=switch, deadline_s=deadline_s, watch=watch,
+            storage=storage, target=target, program=program, place=place, home=home,
+        )  # fmt: skip
         found = staged.measure(session) if plan.levels else _raced(session)
         traced.measure(session, found)
     return found
@@ -78,24 +93,3 @@ def _raced(session: LiveSession) -> Decided:
     states = race.states_of(session)
     race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)
     return race.to_the_end(session, states)
-
-
-def _prepared(
-    stack: contextlib.ExitStack,
-    store: Store,
-    run: Run,
-    plan: LivePlan,
-    target: Target,
-    watch: RunListener,
-    deadline_s: float,
-    destroy: tuple[str, ...],
-) -> prepare.PreparedTarget:
-    """Test files in a scratch folder, or regions of a device that proved empty and was named; the run is written down."""
-    left = max(1.0, deadline_s - time.monotonic())
-    if target.is_device:
-        proof = stack.enter_context(prepared_target.claimed(target, destroy))
-        store.add_run(run)
-        return prepare.laid_out_on_device(proof, plan.uses, left, watch.laying_out)
-    folder = stack.enter_context(scratch.scratch(target.path, prepare.least_bytes(plan.uses)))
-    store.add_run(run)
-    return prepare.laid_out(Path(folder), plan.uses, left, watch.laying_out)

@@ -13,6 +13,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.linux import diskstats
 from seekwise.measure.kernel import fio
 from seekwise.measure.live import logs
+from seekwise.measure.live.logs import Operations
 
 START_TIMEOUT_S = 20.0
 POLL_S = 0.02
@@ -36,7 +37,8 @@ class FioLoad:
 
     @contextlib.contextmanager
     def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[RunningFio]:
-        """Removes old logs in `work`, then starts fio there, in the given control groups. Raises MissingError (exit status 4) without fio."""
+        """Removes old logs in `work`, then starts fio there, in the given control groups. Raises MissingError (exit
+        status 4) without fio."""
         program = self.program or fio.find()
         for old in work.glob("*.log"):
             old.unlink()
@@ -49,7 +51,7 @@ class FioLoad:
         ):
             yield RunningFio(running, leaves, output, errors)
 
-    def operations(self, work: Path) -> dict[str, logs.Operations]:
+    def operations(self, work: Path) -> dict[str, Operations]:
         """{job: its operations}, read from the log files in `work` once fio has ended."""
         files = logs.in_folder(work)
         return {job: logs.read(files, prefixes) for job, prefixes in self.logs.items()}
@@ -88,7 +90,8 @@ class RunningFio:
         return None if status is None else self._said() or f"fio ended with status {status}"
 
     def finish(self) -> str | None:
-        """Sends the signal and waits a minute for the logs; then kills fio and raises SeekwiseError (exit status 1). None: it ended in order."""
+        """Sends the signal and waits a minute for the logs; then kills fio and raises SeekwiseError (exit status 1).
+        None: it ended in order."""
         self._running.terminate(patient=True)
         status = self._running.wait(END_TIMEOUT_S)
         if status is None:

@@ -1,6 +1,8 @@
-"""A use as a load: its programs, and one fio job for the rest: a section per process, each with a log of every operation.
+"""A use as a load: its programs, and one fio job for the rest: a section per process, each with a log of every
+operation.
 
-The log gives each operation its time, latency, direction and size, so that rate and percentiles of any part of a period can be told
+The log gives each operation its time, latency, direction and size, so that rate and percentiles of any part of a period
+can be told
 afterwards. It is kept in memory and written into a folder in memory when the load has ended.
 """
 
@@ -28,7 +30,8 @@ FIO_PATTERN = {
 def of_use(
     use: Use, prepared: PreparedTarget, seed: int, runtime_s: float, program: fio.Fio | None = None, count: int = 1
 ) -> UseLoad:
-    """The load of a use for a time; it can be ended before. `program`: the fio to run; `count`: units of programs per period where they are long."""
+    """The load of a use for a time; it can be ended before. `program`: the fio to run; `count`: units of programs per
+    period where they are long."""
     programs = None
     if prepared.programs is not None and prepared.own is not None:
         programs = team_load.of_use(use, prepared.programs, prepared.own, seed, count)
@@ -81,7 +84,7 @@ def fio_of_use(
             store += job.pattern in ("sequential write", "sequential read/write")
     return FioLoad(
         "\n".join(lines) + "\n",
-        {name: tuple(each) for name, each in logs.items()},
+        {name: tuple(log) for name, log in logs.items()},
         any(not job.direct for job in use.job if job.program is None),
         program,
     )
@@ -116,7 +119,7 @@ def _place(job: Job, number: int, prepared: PreparedTarget, store: int) -> list[
         order = [
             (first + number * prepared.parts // max(job.jobs, 1)) % prepared.parts for first in range(prepared.parts)
         ]
-        names = ":".join(f"part.{each}" for each in order)
+        names = ":".join(f"part.{place}" for place in order)
         return [
             f"filename={names}",
             f"filesize={PART_BYTES}",

@@ -1,6 +1,7 @@
 """Latencies of a load that is not ours, from the kernel's block events: for percentiles under `tune --live`.
 
-Every request costs a few events, so at high rates only requests of some sectors are looked at: the kernel itself filters by bits
+Every request costs a few events, so at high rates only requests of some sectors are looked at: the kernel itself
+filters by bits
 of the sector, which begin and end of a request share. So the sample is fair to short and long requests alike.
 """
 
@@ -65,7 +66,8 @@ class Sampler:
                             break  # on a slow machine the next event comes while this one is read, without an end
 
     def taken(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(end in seconds since 1970, latency in ns) of the requests that ended since the last call, in the order of their ends."""
+        """(end in seconds since 1970, latency in ns) of the requests that ended since the last call, in the order of
+        their ends."""
         self._drain()
         with self._lock:
             pages, self._pages = self._pages, []

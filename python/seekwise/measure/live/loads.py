@@ -1,6 +1,8 @@
-"""Loads under which settings are switched: each kind is started, told where a period begins, and ended, and then tells its operations.
+"""Loads under which settings are switched: each kind is started, told where a period begins, and ended, and then tells
+its operations.
 
-fio runs on through every switch. Programs do units: those of the foreground begin after a switch and end before the next one, the
+fio runs on through every switch. Programs do units: those of the foreground begin after a switch and end before the
+next one, the
 background goes on.
 """
 
@@ -42,15 +44,21 @@ class Running(Protocol):
 class UseLoad(Protocol):
     """What a use asks for, on a target that is prepared."""
 
-    text: str
-    """As it is recorded."""
-    buffered: bool
-    """fio writes through the page cache and needs a limit on its memory."""
+    @property
+    def text(self) -> str:
+        """As it is recorded."""
+        ...
+
+    @property
+    def buffered(self) -> bool:
+        """fio writes through the page cache and needs a limit on its memory."""
+        ...
 
     def started(
         self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]
     ) -> AbstractContextManager[Running]:
-        """Started in `work`, ended on leaving. `leaves`: kernel names of the drives; `cgroup_files`: `cgroup.procs` of the groups to join."""
+        """Started in `work`, ended on leaving. `leaves`: kernel names of the drives; `cgroup_files`: `cgroup.procs` of
+        the groups to join."""
         ...
 
     def operations(self, work: Path) -> dict[str, logs.Operations]:
@@ -67,12 +75,12 @@ class Several:
     @property
     def text(self) -> str:
         """The texts of all loads, joined by line ends."""
-        return "\n".join(each.text for each in self.loads)
+        return "\n".join(load.text for load in self.loads)
 
     @property
     def buffered(self) -> bool:
         """True if any of the loads needs a limit on its memory."""
-        return any(each.buffered for each in self.loads)
+        return any(load.buffered for load in self.loads)
 
     @contextlib.contextmanager
     def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[Running]:
@@ -87,7 +95,7 @@ class Several:
 
     def operations(self, work: Path) -> dict[str, logs.Operations]:
         """Job names are unique within a use, so the loads' results are joined."""
-        return {name: each for load in self.loads for name, each in load.operations(work).items()}
+        return {name: operation for load in self.loads for name, operation in load.operations(work).items()}
 
 
 class _Together:
@@ -95,15 +103,15 @@ class _Together:
         self._parts = parts
 
     def wait_running(self) -> None:
-        for each in self._parts:
-            each.wait_running()
+        for part in self._parts:
+            part.wait_running()
 
     def period(self, seconds: float, patience_s: float) -> float:
         return self._parts[-1].period(seconds, patience_s)
 
     def ended(self) -> str | None:
-        return next((reason for each in self._parts if (reason := each.ended())), None)
+        return next((reason for part in self._parts if (reason := part.ended())), None)
 
     def finish(self) -> str | None:
-        said = [each.finish() for each in reversed(self._parts)]
+        said = [part.finish() for part in reversed(self._parts)]
         return next((reason for reason in said if reason), None)

@@ -1,6 +1,7 @@
 """What fio logged of each operation: end, latency, bytes.
 
-Format (fio HOWTO, "Log File Formats"): `time in ms, latency in ns, direction, block size, offset[, priority]`, a line per operation
+Format (fio HOWTO, "Log File Formats"): `time in ms, latency in ns, direction, block size, offset[, priority]`, a line
+per operation
 in the order of completion; with `log_unix_epoch=1` the time counts from 1970.
 """
 
@@ -49,7 +50,8 @@ def in_folder(folder: Path) -> dict[str, bytes]:
 
 
 def read(files: Mapping[str, bytes], prefixes: tuple[str, ...]) -> Operations:
-    """One job's operations from the logs of its processes, `PREFIX_lat.N.log` by fio's naming. Nothing logged is no operations."""
+    """One job's operations from the logs of its processes, `PREFIX_lat.N.log` by fio's naming. Nothing logged is no
+    operations."""
     parts = []
     for number, prefix in enumerate(prefixes):
         for name in sorted(name for name in files if name.startswith(f"{prefix}_lat.")):
@@ -58,8 +60,8 @@ def read(files: Mapping[str, bytes], prefixes: tuple[str, ...]) -> Operations:
                 parts.append((table, np.full(len(table), number)))
     if not parts:
         return EMPTY
-    table = np.concatenate([each for each, _ in parts])
-    process = np.concatenate([each for _, each in parts])
+    table = np.concatenate([part for part, _ in parts])
+    process = np.concatenate([part for _, part in parts])
     order = np.argsort(table[:, 0], kind="stable")
     table, process = table[order], process[order]
     return Operations(table[:, 0] / 1e3, table[:, 1], table[:, 3], process)
@@ -84,8 +86,10 @@ def parse(text: bytes, name: str) -> Array:
 def within(operations: Operations, start_s: float, end_s: float, since_s: float | None = None) -> JobPeriod:
     """What happened from `start_s` to `end_s` (seconds since 1970); `since_s`: when the setting came into force.
 
-    Bytes of requests count when they are complete. Latencies are those of operations that began under the setting and ended in the window. One
-    that is still under way at its end counts with its age when it is among the longest, so that a stall is not overlooked because
+    Bytes of requests count when they are complete. Latencies are those of operations that began under the setting and
+    ended in the window. One
+    that is still under way at its end counts with its age when it is among the longest, so that a stall is not
+    overlooked because
     it outlasts the period.
     """
     since = start_s if since_s is None else since_s
@@ -108,7 +112,8 @@ def within(operations: Operations, start_s: float, end_s: float, since_s: float 
 
 
 def _moved_within(operations: Operations, start: Array, low: int, start_s: float, end_s: float) -> float:
-    """Bytes of units in a window, each in proportion to its time there: the copy of a file is seldom done within one period."""
+    """Bytes of units in a window, each in proportion to its time there: the copy of a file is seldom done within one
+    period."""
     if end_s <= start_s or low == len(start):
         return 0.0
     inside = np.minimum(operations.end_s[low:], end_s) - np.maximum(start[low:], start_s)
@@ -117,7 +122,8 @@ def _moved_within(operations: Operations, start: Array, low: int, start_s: float
 
 
 def shares(operations: Operations, start_s: float, end_s: float) -> dict[str, float]:
-    """What is known of the units that ended in a window: time spent waiting, data that was still cached; empty for fio."""
+    """What is known of the units that ended in a window: time spent waiting, data that was still cached; empty for
+    fio."""
     found: dict[str, float] = {}
     low, high = np.searchsorted(operations.end_s, [start_s, end_s])
     if operations.waited_share is None or operations.cached_share is None or low == high:
@@ -148,4 +154,4 @@ def per_process_throughputs(operations: Operations, start_s: float, end_s: float
     """Bytes per second of each process: how evenly equal jobs are served."""
     low, high = np.searchsorted(operations.end_s, [start_s, end_s])
     moved = np.bincount(operations.process[low:high], weights=operations.bytes[low:high], minlength=processes)
-    return (moved / max(end_s - start_s, 1e-9)).tolist()
+    return [float(rate) for rate in moved / max(end_s - start_s, 1e-9)]

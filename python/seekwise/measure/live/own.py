@@ -2,7 +2,8 @@
 
     first run (not counted) ─► [ prepare ─► written back ─► cold ─► switch ─► RUN ─► conclude ] × settings, in random order ─► next round
 
-It is judged by its time, or by a number that it prints. Preparation, dropping caches and switching are not timed. What the runs before
+It is judged by its time, or by a number that it prints. Preparation, dropping caches and switching are not timed. What
+the runs before
 have left unwritten is written back first, so that no setting pays for another.
 """
 
@@ -17,18 +18,18 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from seekwise.control import child
-from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision.records import decided
 from seekwise.linux import page_cache
 from seekwise.measure.live import record, stretch
-from seekwise.measure.live.session import RunListener
+from seekwise.measure.live.open_run import SwitchedRun
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.workload.live_plan import Candidate, LivePlan
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.quantity import bytes_text, time_text
 from seekwise.workload.study.rounds import Order
 from seekwise.workload.study.uses import NOT_OURS, Job, Judged, Use
@@ -51,7 +52,8 @@ TITLE_LONGEST = 60
 
 @dataclass(frozen=True)
 class Command:
-    """`prepare` and `conclude` are lines for the shell, before and after each run. `cold`: the folder whose files are dropped from memory."""
+    """`prepare` and `conclude` are lines for the shell, before and after each run. `cold`: the folder whose files are
+    dropped from memory."""
 
     words: tuple[str, ...]
     metric: str | None = None
@@ -85,72 +87,49 @@ class CommandFailed(SeekwiseError):
         self.last_lines = last_lines
 
 
-@dataclass
-class CommandResult:
-    """What the runs brought. `said`: sentences that belong to the answer."""
+@dataclass(kw_only=True)
+class CommandRuns(SwitchedRun):
+    """The runs of one command while they are made."""
 
-    records: list[Record] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    evicted: page_cache.Evicted | None = None
-
-
-@dataclass
-class CommandRuns:
-    """The runs of one command while they are made. `keep` stores a record at once: a run of hours outlives `kill -9`."""
-
-    plan: LivePlan
-    run_id: str
     command: Command
-    switch: switching
-    deadline_s: float
-    found: CommandResult
-    watch: RunListener
-    keep: Callable[[Record], None]
-    check: Callable[[], None]
-    """Raises where the storage has failed: the run that just ended is left out then."""
-    pattern: re.Pattern[str] | None = None
-    origin_s: float = field(default_factory=time.time)
-    number: int = 0
+    evicted: page_cache.Evicted | None = None
     switched_s: float = 0.0
 
-    @property
-    def left_s(self) -> float:
-        """Seconds of the budget; negative once it is over."""
-        return self.deadline_s - time.monotonic()
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """Of the number that the command prints; None where its time is judged."""
+        return pattern_of(self.command.metric)
 
 
-def measure(
-    plan: LivePlan,
-    run_id: str,
-    switch: switching,
-    command: Command,
-    deadline_s: float,
-    found: CommandResult,
-    watch: RunListener,
-    keep: Callable[[Record], None],
-    check: Callable[[], None] = lambda: None,
-) -> None:
-    """Runs the command until the deadline (monotonic). However it ends, `found` has what was seen."""
-    runs = CommandRuns(plan, run_id, command, switch, deadline_s, found, watch, keep, check, pattern_of(command.metric))
-    turns = Order(plan.seed)
-    by_label = {each.label: each for each in plan.candidates}
+def measure(runs: CommandRuns) -> None:
+    """Runs the command until the deadline. What it did and could not do goes into the plan's notes."""
+    said = _rounds(runs)
+    notes = (*runs.plan.notes, *about_cold(runs.command, runs.evicted), *said)
+    runs.change_plan(replace(runs.plan, notes=notes))
+
+
+def _rounds(runs: CommandRuns) -> list[str]:
+    """Sentences that belong to the answer."""
+    turns = Order(runs.plan.seed)
+    by_label = {each.label: each for each in runs.plan.candidates}
     longest = _first(runs)
     turn, shown_s = 0, 0.0
     while turn == 0 or runs.left_s >= longest * len(by_label):
         for label in turns.round(list(by_label)):
             begin = time.monotonic()
             if not _one(runs, by_label[label], turn):
-                found.said.append("The last run did not end within the budget: it was ended and is left out")
-                return
+                return ["The last run did not end within the budget: it was ended and is left out"]
             longest = max(longest, time.monotonic() - begin)
         turn += 1
         if time.monotonic() - shown_s >= STANDING_EVERY_S:
             shown_s = time.monotonic()
-            watch.standing(list(decided(found.records, plan).judged))
+            runs.watch.standing(list(decided(runs.records, runs.plan).judged))
+    return []
 
 
 def _first(runs: CommandRuns) -> float:
-    """Seconds of a run under the setting in force, which does not count; UsageError when the budget has no room for enough of them."""
+    """Seconds of a run under the setting in force, which does not count; UsageError when the budget has no room for
+    enough of them."""
     settings = len(runs.plan.candidates)
     whole = runs.left_s
     told = False
@@ -191,19 +170,16 @@ def _one(runs: CommandRuns, candidate: Candidate, turn: int) -> bool:
     """One run that counts; False when time was up before it ended."""
 
     def tell(_: float) -> None:
-        runs.watch.measuring(runs.command.shown, f"{candidate.label}, run {runs.number + 1}", max(0.0, runs.left_s))
+        runs.watch.measuring(runs.command.shown, f"{candidate.label}, {where}", max(0.0, runs.left_s))
 
-    began = time.time()
-    where = f"run {runs.number + 1}"
+    began, where = time.time(), f"run {len(runs.records) + 1}"
     elapsed, text = _run(runs, candidate, where, tell)
     if elapsed is None:
         return False
-    runs.check()
+    # Where the storage has failed, the run that just ended is left out.
+    runs.storage.check()
     value = elapsed if runs.pattern is None else number_of(runs.pattern, text)
-    made = _record(runs, candidate, turn, began, elapsed, value)
-    runs.found.records.append(made)
-    runs.keep(made)
-    runs.number += 1
+    runs.keep(_record(runs, candidate, turn, began, elapsed, value))
     return True
 
 
@@ -218,7 +194,7 @@ def _run(
             return None, ""
         page_cache.write_back(Path(runs.plan.target))
         if command.cold is not None:
-            runs.found.evicted = _cold(command.cold)
+            runs.evicted = _cold(command.cold)
         runs.switched_s = stretch.put(runs.switch, candidate)
         status, elapsed, text = _timed(command.words, end_s, tell)
     finally:
@@ -349,7 +325,8 @@ def _searched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def number_of(pattern: re.Pattern[str], text: str) -> float:
-    """The number that the pattern's first group finds in a command's output. SeekwiseError where there is none above 0."""
+    """The number that the pattern's first group finds in a command's output. SeekwiseError where there is none above
+    0."""
     match = _searched(pattern, text)
     try:
         value = float(match[1]) if match else 0.0
@@ -364,7 +341,8 @@ def number_of(pattern: re.Pattern[str], text: str) -> float:
 
 
 def _record(runs: CommandRuns, candidate: Candidate, turn: int, began: float, elapsed: float, value: float) -> Record:
-    # One run is one operation: its time is the latency. A number that it prints takes that place, in the unit in which times are shown.
+    # One run is one operation: its time is the latency. A number that it prints takes that place, in the unit in which
+    # times are shown.
     mean_ns = value * (1e9 if runs.pattern is None else 1e6)
     phase = Phase(
         operation="mixed",
@@ -377,17 +355,16 @@ def _record(runs: CommandRuns, candidate: Candidate, turn: int, began: float, el
         cpu=CpuSeconds(0.0, 0.0),
         details={"job": "command", "role": "foreground", "value": value},
     )
-    evicted = runs.found.evicted
-    cold = {} if evicted is None else {"evicted_bytes": evicted.bytes, "kept_bytes": evicted.kept_bytes}
+    evicted = runs.evicted
+    cold: dict[str, object] = (
+        {} if evicted is None else {"evicted_bytes": evicted.bytes, "kept_bytes": evicted.kept_bytes}
+    )
     return record.made(
-        runs.run_id,
-        runs.number,
+        runs,
         turn,
         "command",
         candidate,
         (phase,),
-        seed=runs.plan.seed,
-        start_s=began - runs.origin_s,
         length_s=time.time() - began,
         began_s=began,
         switch_s=runs.switched_s,

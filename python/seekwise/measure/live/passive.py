@@ -1,8 +1,11 @@
 """The load that is already there: settings are switched under it, and the kernel's own counters tell the difference.
 
-No I/O is added. Rate and mean time per request come from /proc/diskstats (Linux Documentation/admin-guide/iostats.rst), sampled ten
-times a second so that each candidate's carry-over can be cut; percentiles come from the kernel's block events where it offers them. Loads change by themselves, so the order is random and balanced, and an
-uneven load is said to be one. A guard ends a period at once when requests take several times as long as under the setting in force.
+No I/O is added. Rate and mean time per request come from /proc/diskstats (Linux Documentation/admin-guide/iostats.rst),
+sampled ten
+times a second so that each candidate's carry-over can be cut; percentiles come from the kernel's block events where it
+offers them. Loads change by themselves, so the order is random and balanced, and an
+uneven load is said to be one. A guard ends a period at once when requests take several times as long as under the
+setting in force.
 """
 
 from __future__ import annotations
@@ -11,13 +14,12 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.control.switching import switching
 from seekwise.judge.decision.found_load import FOUND
 from seekwise.judge.decision.periods import histogram, upper_bound_ns
 from seekwise.linux import diskstats
@@ -25,10 +27,11 @@ from seekwise.linux.diskstats import DiskCounters
 from seekwise.linux.facts import io_pressure_s
 from seekwise.linux.tree import open_tree
 from seekwise.measure.live import carry, latencies, record, stretch
+from seekwise.measure.live.open_run import SwitchedRun
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.workload.live_plan import Candidate, LivePlan
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.rounds import Order
-from seekwise.workload.study.uses import NOT_OURS, Job, Use
+from seekwise.workload.study.uses import NOT_OURS, Job, Judged, Use
 
 SAMPLE_S = 0.1
 PERIOD_S = 2.0
@@ -41,7 +44,7 @@ GUARD_EVENTS_MOST = 2
 
 def load_use(*, percentiles: bool) -> Use:
     """The load that runs here, as a use: judged by what the kernel counts."""
-    judge = ("rate", "mean", "p99") if percentiles else ("rate", "mean")
+    judge: tuple[Judged, ...] = ("rate", "mean", "p99") if percentiles else ("rate", "mean")
     job = Job(name="load", role="foreground", pattern="random read/write", judge=judge)
     return Use(name="live", title="The load that runs here", group=NOT_OURS, job=[job])
 
@@ -57,15 +60,6 @@ class Sample:
     def wait_ms(self) -> int:
         """Of all reads and writes that have ended."""
         return self.done.read_ms + self.done.write_ms
-
-
-@dataclass
-class LiveLoadResult:
-    """What a run under a live load brought."""
-
-    records: list[Record] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    guard_events: dict[str, int] = field(default_factory=dict)
 
 
 def sample(leaves: tuple[str, ...]) -> Sample:
@@ -104,80 +98,73 @@ class Span:
     """Share of the time in which some task waited for I/O, on the whole machine."""
 
 
-def under_load(
-    plan: LivePlan,
-    run_id: str,
-    switch: switching,
-    deadline_s: float,
-    found: LiveLoadResult,
-    *,
-    guard: float | None = None,
-    sampler: latencies.Sampler | None = None,
-    tell: Callable[[str, float], None] = lambda *_: None,
-    check: Callable[[], None] = lambda: None,
-) -> None:
-    """Switches until the deadline (monotonic), a period per candidate and round. However it ends, `found` has what was seen.
+@dataclass(kw_only=True)
+class LiveLoadRun(SwitchedRun):
+    """A run under a load that was there."""
 
-    `check` raises where the storage has failed: the period that just ended is left out then.
-    """
-    spans: list[Span] = []
-    origin = time.time()
+    guard: float | None = None
+    """A period ends when requests wait so many times as long as under the setting in force."""
+    sampler: latencies.Sampler | None = None
+    said: list[str] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+
+    def tell(self, label: str) -> None:
+        """Says what is measured now."""
+        self.watch.measuring(self.plan.uses[0].title, label, max(0.0, self.left_s))
+
+
+def measure(run: LiveLoadRun) -> None:
+    """Switches until the deadline, a period per candidate and round. However it ends, what was seen is kept: it may be
+    an hour of somebody's production."""
     try:
-        _switch_on(plan, switch, deadline_s, found, spans, guard, sampler, tell, check)
+        _switch_on(run)
     finally:
-        by_label = {each.label: each for each in plan.candidates}
+        if run.sampler is not None and run.sampler.dropped:
+            run.said.append(f"{run.sampler.dropped} events were dropped by the kernel: percentiles miss some requests")
+        by_label = {each.label: each for each in run.plan.candidates}
         cuts = {
-            name: carry.cut_s([_profile(each.samples) for each in spans if each.label == name]) for name in by_label
+            name: carry.cut_s([_profile(each.samples) for each in run.spans if each.label == name]) for name in by_label
         }
-        found.records = [
-            _record(plan, run_id, index, each, cuts[each.label], origin, by_label[each.label])
-            for index, each in enumerate(each for each in spans if len(each.samples) > 2)
-        ]
-        if sampler is not None and sampler.dropped:
-            found.said.append(f"{sampler.dropped} events were dropped by the kernel: percentiles miss some requests")
+        for each in run.spans:
+            if len(each.samples) > 2:
+                run.keep(_record(run, each, cuts[each.label], by_label[each.label]))
+    if any(not phase.ios for record in run.records for phase in record.phases):
+        run.storage.check("")
 
 
-def _switch_on(
-    plan: LivePlan,
-    switch: switching,
-    deadline_s: float,
-    found: LiveLoadResult,
-    spans: list[Span],
-    guard: float | None,
-    sampler: latencies.Sampler | None,
-    tell: Callable[[str, float], None],
-    check: Callable[[], None],
-) -> None:
-    turns = Order(plan.seed)
+def _switch_on(run: LiveLoadRun) -> None:
+    plan, turns = run.plan, Order(run.plan.seed)
     names = [each.label for each in plan.candidates]
     by_label = {each.label: each for each in plan.candidates}
-    length = period_seconds(max(1.0, deadline_s - time.monotonic()), len(names))
+    length = period_seconds(max(1.0, run.left_s), len(names))
     baseline: list[float] = []
+    stopped_often: Counter[str] = Counter()
     number = 0
-    while time.monotonic() + length * len(names) <= deadline_s or number == 0:
+    while run.left_s >= length * len(names) or number == 0:
         for label in turns.round(names):
-            took = stretch.put(switch, by_label[label])
-            tell(label, max(0.0, deadline_s - time.monotonic()))
-            usual_ms = statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
+            took = stretch.put(run.switch, by_label[label])
+            run.tell(label)
+            usual_ms = statistics.median(baseline) if run.guard is not None and len(baseline) >= 2 else None
             waited = io_pressure_s(open_tree())
-            samples, stopped = _watch(plan.leaves, length, usual_ms, guard or math.inf)
-            check()
-            ends, waits = sampler.taken() if sampler is not None else (NOTHING, NOTHING)
-            spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
+            samples, stopped = _watch(plan.leaves, length, usual_ms, run.guard or math.inf)
+            # Where the storage has failed, the period that just ended is left out.
+            run.storage.check()
+            ends, waits = run.sampler.taken() if run.sampler is not None else (NOTHING, NOTHING)
+            run.spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
             if stopped:
-                stretch.put(switch, plan.in_force)
+                stretch.put(run.switch, plan.in_force)
                 turns.interrupted()
-                found.guard_events[label] = found.guard_events.get(label, 0) + 1
-                found.said.append(
+                stopped_often[label] += 1
+                run.said.append(
                     f"Guard: {label} made requests wait {stopped:.3g} times as long; its period was ended at once"
                 )
-                if found.guard_events[label] >= GUARD_EVENTS_MOST and label != plan.in_force.label:
+                if stopped_often[label] >= GUARD_EVENTS_MOST and label != plan.in_force.label:
                     names = [each for each in names if each != label]
             elif label == plan.in_force.label and (wait := _mean_wait_ms(samples)) is not None:
                 baseline.append(wait)
         number += 1
         if len(names) < 2:
-            found.said.append("Guard: no candidate is left but the setting in force")
+            run.said.append("Guard: no candidate is left but the setting in force")
             break
 
 
@@ -226,9 +213,7 @@ def _profile(samples: list[Sample]) -> list[float]:
     return [throughput for throughput in throughputs for _ in range(repeat)]
 
 
-def _record(
-    plan: LivePlan, run_id: str, index: int, span: Span, cut: float, origin: float, candidate: Candidate
-) -> Record:
+def _record(run: LiveLoadRun, span: Span, cut: float, candidate: Candidate) -> Record:
     samples = span.samples
     begin = samples[0].at_s
     length = samples[-1].at_s - begin
@@ -251,19 +236,19 @@ def _record(
         windows=tuple((throughput, 0.0) for throughput in _profile(samples)[:: max(1, round(SAMPLE_S / carry.BIN_S))]),
         details={"job": "load", "role": "foreground", "profile_bin_s": SAMPLE_S},
     )
+    pressure = None if span.pressure is None else round(span.pressure, 4)
+    # What is to be said of the run stands in its first record.
+    said = {"said": run.said} if run.said and not run.records else {}
     return record.made(
-        run_id,
-        index,
+        run,
         span.round,
         FOUND,
         candidate,
         (phase,),
-        seed=plan.seed,
-        start_s=begin - origin,
         length_s=length,
         began_s=begin,
         cut_s=cut,
         switch_s=span.switch_s,
-        conditions={"io_pressure": None if span.pressure is None else round(span.pressure, 4)},
+        conditions={"io_pressure": pressure, **said},
         load={"what": "the load that was there"},
     )

@@ -1,28 +1,28 @@
-"""What `tune` was asked, and the plan that it becomes: which settings are compared, under which uses, in how much time."""
+"""What `tune` was asked, and the plan that it becomes: which settings are compared, under which uses, in how much
+time."""
 
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from seekwise.errors import MissingError, UsageError
-from seekwise.linux import diskstats
+from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.measure.kernel import fio, prepared_target
 from seekwise.measure.live import also, execute, prepare, progress, staged
 from seekwise.measure.live import candidates as candidates_of
 from seekwise.measure.live.candidates import Candidates
 from seekwise.store.database import Run
-from seekwise.workload.live_plan import Candidate, LivePlan
+from seekwise.workload.live_plan import Candidate, LivePlan, Threshold
 from seekwise.workload.study import uses as use_files
 from seekwise.workload.study.uses import Use
 
 if TYPE_CHECKING:
     from seekwise.measure.kernel.target import Target
-    from seekwise.workload.live_plan import Threshold
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
     compared = compared_settings(request, target)
     # What is in force runs a second time in each round: the A/A check.
-    running = len(compared.labels) + 1
-    further = _further_settings(request, target)
-    execute.check_budget(request.budget, running, staged_too=further is not None)
+    running = len(compared.all) + 1
+    further = also.NOTHING if request.also is None else also.space(target, also.areas_of(request.also))
+    execute.check_budget(request.budget, running, staged_too=bool(further.levels))
     chosen, said = use_files.installed(
         use_files.chosen(request.uses, on_device=target.is_device),
         asked=use_files.by_name(request.uses),
@@ -92,14 +92,12 @@ def make_plan(request: Request, target: Target) -> LivePlan:
             chosen, "a bare device has no file system", named=request.uses is not None
         )
         said += also_said
-    chosen, notes = uses_affected(
-        chosen, compared, named=request.uses is not None, levels=further.levels if further else ()
-    )
+    chosen, notes = uses_affected(chosen, compared, named=request.uses is not None, levels=further.levels)
     chosen, of_drives = use_files.for_drives(chosen, [leaf.kind for leaf in target.leaves])
     notes += [*said, *of_drives]
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
-    if further is not None:
-        notes += further.notes
+    notes += further.notes
+    if further.levels:
         seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE_MORE
     measured, left_out = progress.uses_that_fit(chosen, running, seconds, named=request.uses is not None)
     notes += use_files.offered(left_out)
@@ -108,15 +106,16 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     prepared_target.check_free(target)
     if target.is_device:
         prepared_target.check_claim(target, request.destroy)
-    tried = (*compared.all, *(further.levels if further is not None else ()))
-    return replace(
-        _on_this_machine(request, target, compared.all, tried, tuple(measured), (*compared.notes, *notes)),
+    return _on_this_machine(
+        request,
+        target,
+        compared,
+        measured,
+        notes,
         left_out=tuple(use.name for use in left_out),
         group=request.uses,
-        levels=further.levels if further is not None else (),
-        extra=_extra(request)
-        | _drive(target)
-        | ({"combinations": further.combinations} if further is not None else {}),
+        levels=further.levels,
+        extra=_drive(target) | ({"combinations": further.combinations} if further.levels else {}),
     )
 
 
@@ -124,15 +123,8 @@ def under_a_load(request: Request, target: Target, use: Use, notes: Sequence[str
     """The plan of `--live` and of a command of the user's: one use, whose load is not ours."""
     compared = compared_settings(request, target)
     prepared_target.check_free(target)
-    return replace(
-        _on_this_machine(request, target, compared.all, compared.all, (use,), (*compared.notes, *notes)),
-        extra=_extra(request) | {"live": True, "command": list(request.command_line)},
-    )
-
-
-def _extra(request: Request) -> dict[str, object]:
-    """What judging has to know of how the run was asked for."""
-    return {"no_prior": True} if request.no_prior else {}
+    extra = {"live": True, "command": list(request.command_line)}
+    return _on_this_machine(request, target, compared, (use,), notes, extra=extra)
 
 
 def _drive(target: Target) -> dict[str, object]:
@@ -143,102 +135,85 @@ def _drive(target: Target) -> dict[str, object]:
     return {"drive": kinds.pop()} if len(kinds) == 1 else {}
 
 
-OTHERS_LOOK_S = 0.5
-
-
-def _others(target: Target) -> dict[str, object]:
-    """What uses the drives before the run begins: requests per second."""
-    before = diskstats.read()
-    time.sleep(OTHERS_LOOK_S)
-    after = diskstats.read()
-    done = [(after[name] - before[name]).ios for name in target.leaf_names if name in before and name in after]
-    return {"others_per_s": round(sum(done) / OTHERS_LOOK_S)}
-
-
 def _on_this_machine(
     request: Request,
     target: Target,
-    compared: tuple[Candidate, ...],
-    tried: tuple[Candidate, ...],
-    uses: tuple[Use, ...],
-    notes: tuple[str, ...],
+    compared: Candidates,
+    uses: Sequence[Use],
+    notes: Sequence[str],
+    levels: tuple[Candidate, ...] = (),
+    **more: Any,
 ) -> LivePlan:
-    """What every plan for storage of this machine says; `tried`: all settings whose values of today are to be remembered."""
-    return LivePlan(
+    """What every plan for storage of this machine says. The values of today of all settings that are tried are
+    remembered."""
+    touched = candidates_of.devices_of(target, (*compared.all, *levels))
+    return _plan(
+        request,
+        compared,
+        uses,
+        notes,
         target=str(target.path),
         leaves=target.leaf_names,
         stack=target.lines,
-        current=prepared_target.seen(candidates_of.devices_of(target, tried)),
-        candidates=compared,
-        uses=uses,
-        left_out=(),
-        threshold=threshold_of(request),
+        current=prepared_target.seen(touched),
         budget_s=request.budget,
-        seed=seed_of(request),
-        notes=notes,
         warnings=target.warnings,
-        name=request.name,
+        levels=levels,
+        **more,
     )
 
 
 def on_a_model(
-    request: Request,
-    model: str,
-    stack: str,
-    compared: tuple[Candidate, ...],
-    uses: Sequence[Use],
-    notes: tuple[str, ...],
-    *,
-    provenance: str,
-    left_out: tuple[str, ...] = (),
+    request: Request, model: str, stack: str, compared: Candidates, uses: Sequence[Use], notes: Sequence[str]
 ) -> LivePlan:
     """The plan of a run on a drive model: nothing is set, and no time is short."""
-    return LivePlan(
+    return _plan(
+        request,
+        compared,
+        uses,
+        notes,
         target=model,
         leaves=(),
         stack=(stack,),
         current={},
-        candidates=compared,
-        uses=tuple(uses),
-        left_out=left_out,
-        threshold=threshold_of(request),
         budget_s=0.0,
-        seed=seed_of(request),
-        notes=notes,
-        name=request.name,
         group=request.uses,
-        provenance=provenance,
-        extra=_extra(request),
+        provenance="simulated",
     )
 
 
-def seed_of(request: Request) -> int:
-    """The one that was asked for, else a drawn one."""
-    return request.seed if request.seed is not None else secrets.randbelow(2**31)
-
-
-def threshold_of(request: Request) -> Threshold:
-    """What counts as equal: --threshold for rates, twice that for times and for what runs in the background."""
-    from seekwise.judge.rule import THRESHOLD_OF_PERIODS
-    from seekwise.workload.live_plan import Threshold
-
-    if request.threshold is None:
-        return THRESHOLD_OF_PERIODS
-    return Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
-
-
-def _further_settings(request: Request, target: Target):
-    """What --also asks for; None without it."""
-    if request.also is None:
-        return None
-    return also.space(target, also.areas_of(request.also))
+def _plan(
+    request: Request,
+    compared: Candidates,
+    uses: Sequence[Use],
+    notes: Sequence[str],
+    *,
+    left_out: tuple[str, ...] = (),
+    extra: Mapping[str, object] = MappingProxyType({}),
+    **more: Any,
+) -> LivePlan:
+    """What every plan says. The threshold that is asked for is that of rates, twice that is what counts in times and in
+    the background."""
+    share = request.threshold
+    return LivePlan(
+        candidates=compared.all,
+        uses=tuple(uses),
+        left_out=left_out,
+        threshold=THRESHOLD_OF_PERIODS if share is None else Threshold(share, 2 * share, 2 * share),
+        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
+        notes=(*compared.notes, *notes),
+        name=request.name,
+        # What judging has to know of how the run was asked for.
+        extra={**({"no_prior": True} if request.no_prior else {}), **extra},
+        **more,
+    )
 
 
 def uses_affected(
     chosen: list[Use], compared: Candidates, *, named: bool, levels: tuple[Candidate, ...] = ()
 ) -> tuple[list[Use], list[str]]:
     """Uses that can feel what is varied: direct I/O ignores read-ahead, so only buffered reads tell about it."""
-    varied = {name for each in (*compared.all, *levels) for name in each.values}
+    varied = {name for candidate in (*compared.all, *levels) for name in candidate.values}
     reading = [use for use in chosen if any(job.uses_read_ahead for job in use.job)]
     others = [use for use in chosen if use not in reading]
     if varied == {"read_ahead_kb"}:

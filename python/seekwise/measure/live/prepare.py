@@ -1,9 +1,11 @@
-"""What a live-switched run works on: data for programs and test files for fio, of a size that fits time and room, and a memory control group.
+"""What a live-switched run works on: data for programs and test files for fio, of a size that fits time and room, and a
+memory control group.
 
 programs    the data sets of programs (`workload/data.py`), a folder each           own     what workers write
 data        read by all readers, and written by random writers
 store.N     one for each sequential writer
-part.N      small files that buffered readers open one after the other: a change of read-ahead reaches a file when it is opened
+part.N      small files that buffered readers open one after the other: a change of read-ahead reaches a file when it is
+opened
             (Linux v6.12 mm/readahead.c, file_ra_state_init)
 """
 
@@ -61,7 +63,9 @@ class PreparedTarget:
 
     def why_not(self, use: Use) -> str | None:
         """Why a use cannot be measured here; None where it can."""
-        return next((self.missing[each.name] for each in data_sets([use]) if each.name in self.missing), None)
+        return next(
+            (self.missing[data_set.name] for data_set in data_sets([use]) if data_set.name in self.missing), None
+        )
 
     def region(self, name: str) -> list[str]:
         """fio's lines for one of the test files: a file in the folder, or its region of the device."""
@@ -108,7 +112,7 @@ def least_bytes(uses: Sequence[Use]) -> int:
     """Room without which nothing can be measured. What programs write takes as much again as what they read."""
     parts = 2 * MEMORY_BYTES_MIN if reads_through_cache(uses) else 0
     files = DATA_BYTES_MIN + stores_needed(uses) * STORE_BYTES_MIN + parts if needs_fio(uses) else 0
-    return files + 2 * sum(each.least_bytes for each in data_sets(uses))
+    return files + 2 * sum(data_set.least_bytes for data_set in data_sets(uses))
 
 
 def check_room(target: Path, uses: Sequence[Use]) -> None:
@@ -124,7 +128,8 @@ def check_room(target: Path, uses: Sequence[Use]) -> None:
 def laid_out(
     folder: Path, uses: Sequence[Use], budget_s: float, tell: Callable[[float], None] = lambda _: None
 ) -> PreparedTarget:
-    """Writes what the uses work on, as large as a share of the budget and the room allow; `tell` gets the share done."""
+    """Writes what the uses work on, as large as a share of the budget and the room allow; `tell` gets the share
+    done."""
     started = time.monotonic()
     bound_s = max(2.0, LAYOUT_SHARE_MAX * budget_s)
     sets = data_sets(uses)
@@ -139,15 +144,15 @@ def laid_out(
             place.mkdir(mode=0o700)
         sizes: dict[str, int] = {}
         missing: dict[str, str] = {}
-        for number, each in enumerate(sets):
+        for number, data_set in enumerate(sets):
             left = started + bound_s - time.monotonic()
             room = int(room_bytes(folder) * ROOM_SHARE) // (2 * (len(sets) - number))
-            room = max(each.least_bytes, min(each.most_bytes, room))
+            room = max(data_set.least_bytes, min(data_set.most_bytes, room))
             share = data.DataBudget(room, time.monotonic() + left / (len(sets) - number))
             try:
-                sizes[each.name] = data.laid_out(each.name, places[0], share)
+                sizes[data_set.name] = data.laid_out(data_set.name, places[0], share)
             except SeekwiseError as error:
-                missing[each.name] = f"{error.message} ({error.hint})" if error.hint else error.message
+                missing[data_set.name] = f"{error.message} ({error.hint})" if error.hint else error.message
             tell(done + (1 - done) * (number + 1) / len(sets))
         made = replace(made, programs=places[0], own=places[1], data_set_bytes=sizes, missing=missing)
     tell(1.0)

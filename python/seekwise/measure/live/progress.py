@@ -1,13 +1,14 @@
 """What is measured next, and when everything is decided.
 
-First every use gets a stretch of its own; then time goes to the use in which a second lowers the expected loss of its comparisons most. A candidate's periods are as long as its carry-over and enough
+First every use gets a stretch of its own; then time goes to the use in which a second lowers the expected loss of its
+comparisons most. A candidate's periods are as long as its carry-over and enough
 operations need.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,11 +23,14 @@ from seekwise.workload.study.uses import Use
 
 PERIOD_FIRST_S = 0.75
 COUNTED_S = 0.35
-"""What is left of a period after its cut where a job writes through the page cache: writers pause for up to 200 ms (Linux v6.12
+"""What is left of a period after its cut where a job writes through the page cache: writers pause for up to 200 ms
+(Linux v6.12
 mm/page-writeback.c, MAX_PAUSE)."""
 QUICK_COUNTED_S = 0.045
-"""The same where every request reaches the device at once. Seen on a virtio disk: rates of neighbouring periods differ by 5 to 7 %
-whether they last 25 or 400 ms (the Allan deviation is level from 25 to 800 ms), so that ten short periods tell as much as ten long ones."""
+"""The same where every request reaches the device at once. Seen on a virtio disk: rates of neighbouring periods differ
+by 5 to 7 %
+whether they last 25 or 400 ms (the Allan deviation is level from 25 to 800 ms), so that ten short periods tell as much
+as ten long ones."""
 QUICK_CUT_S = 0.02
 """Least cut there. Seen on the same disk: none, mq-deadline and kyber are at their level within 20 ms of the switch."""
 TAIL_FACTOR = 10.0
@@ -42,7 +46,8 @@ UNITS_MOST = 9
 ROUNDS_FIRST = 4
 """Long enough to see how long the effect of a switch lasts."""
 ROUNDS_FIRST_FEW = 3
-"""The same where shorter ones follow in the same stretch, or a period is as long as its units. Seen: four rounds of starts that took 6 s each, instead of the
+"""The same where shorter ones follow in the same stretch, or a period is as long as its units. Seen: four rounds of
+starts that took 6 s each, instead of the
 1.5 s that are expected, were a third of eight minutes."""
 PERIOD_LOOK_S = 0.3
 """First periods there of a candidate that is expected to settle at once: long enough to see when it does not."""
@@ -59,19 +64,23 @@ FIRST_PASS_SHARE = 0.8
 SHARE_MOST = 0.25
 """Of the time, for one use of several."""
 HOPELESS_FACTOR = 1.5
-"""A setting that is worse by more than this in every figure of a use, at the near end of its interval, is measured there no more."""
+"""A setting that is worse by more than this in every figure of a use, at the near end of its interval, is measured
+there no more."""
 FALL_ENOUGH = 0.005
 """Once the answer is good enough: a stretch that lowers the expected loss of its use by less is not worth its time."""
 ROW_WORTH = 0.01
 """A row that gets an answer is worth as much as a hundredth of loss."""
 PLACES = (np.arange(20) + 0.5) / 20
 ROUNDS_ENOUGH = 6
-"""Of a use with a background, and of every use beyond the most telling ones. Seen on a virtio disk: a start while files are copied scatters by 20 % from
-round to round, alone by 5 %; of nine uses in eight minutes, with four rounds of most, four rows of ten stayed without an answer."""
+"""Of a use with a background, and of every use beyond the most telling ones. Seen on a virtio disk: a start while files
+are copied scatters by 20 % from
+round to round, alone by 5 %; of nine uses in eight minutes, with four rounds of most, four rows of ten stayed without
+an answer."""
 ALONE_SHARE = 0.5
 """Of the expected time of a long unit where nothing else runs."""
 FIT_SHARE = 0.9
-"""The most telling uses are chosen so that enough rounds of them fit into this share of two minutes. Few uses answered beat many left open."""
+"""The most telling uses are chosen so that enough rounds of them fit into this share of two minutes. Few uses answered
+beat many left open."""
 FIT_SHARE_MORE = 0.5
 """Of a longer time; of uses that were named the first stretches have to fit into it. What is left decides."""
 FIT_FIRST_S = 105.0
@@ -129,7 +138,8 @@ class UseState:
         return QUICK_CUT_S + QUICK_COUNTED_S if self.is_short(candidate) else PERIOD_FIRST_S
 
     def length_s(self, candidate: Candidate) -> float:
-        """Length of its next period in seconds; until something is learned, by the kind of load, or by units per period where they are long."""
+        """Length of its next period in seconds; until something is learned, by the kind of load, or by units per period
+        where they are long."""
         first = PERIOD_LOOK_S if self.is_short(candidate) else PERIOD_FIRST_S
         unit_s = self.long_unit_s
         if unit_s is not None:
@@ -137,7 +147,8 @@ class UseState:
         return self.lengths.get(candidate.label, first)
 
     def cut_least_s(self, candidate: Candidate) -> float:
-        """Seconds after a switch that never count: 0.02 to 0.35, by what lies in memory and whether the scheduler learns."""
+        """Seconds after a switch that never count: 0.02 to 0.35, by what lies in memory and whether the scheduler
+        learns."""
         if not self.is_quick:
             return carry.CUT_LEAST_S
         return QUICK_CUT_S if carry.settles_at_once(candidate) else carry.LEARNING_CUT_S
@@ -156,7 +167,7 @@ class UseState:
 
     def in_round(self, number: int) -> tuple[Candidate, ...]:
         """Who runs in a round: where most have short periods, those with long ones only in every few."""
-        short = [each for each in self.candidates if self.length_s(each) < SHORT_S]
+        short = [candidate for candidate in self.candidates if self.length_s(candidate) < SHORT_S]
         if len(short) < 2 or number % LONG_EVERY == 0:
             return self.candidates
         return tuple(short)
@@ -164,13 +175,14 @@ class UseState:
     def round_s(self) -> float:
         """On average, with the switches."""
         rounds = [self.in_round(number) for number in range(LONG_EVERY)]
-        return sum(self.length_s(each) + SWITCH_S for who in rounds for each in who) / LONG_EVERY
+        return sum(self.length_s(candidate) + SWITCH_S for who in rounds for candidate in who) / LONG_EVERY
 
 
 def uses_that_fit(
     uses: Sequence[Use], candidates: int, seconds: float, *, named: bool = False
 ) -> tuple[list[Use], list[Use]]:
-    """(uses measured, uses left out) in their order: enough rounds of those measured fit, of `named` ones the first stretches at least."""
+    """(uses measured, uses left out) in their order: enough rounds of those measured fit, of `named` ones the first
+    stretches at least."""
     count, spent_s, first_s = 0, 0.0, 0.0
     for use in uses:
         first_s += first_stretch_s(use, candidates)
@@ -217,29 +229,24 @@ class LongPeriods:
     """Values per bin of `carry.BIN_S` of each period."""
     operations_per_s: float
     """Of the slowest judged job."""
-    tail_s: float = 0.0
+    tail_s: float
     """The 99 % latency of the slowest one."""
-    unit_s: float = 0.0
-    """What a period took for each of its long units."""
 
 
 def learn(state: UseState, seen: Sequence[LongPeriods]) -> None:
     """Cuts and lengths of periods from what a stretch showed."""
-    if state.long_unit_s is not None:
-        _learn_units(state, seen)
-        return
     units_min = OPERATIONS_MIN if any(job.program is None for job in state.use.foreground) else UNITS_MIN
-    least = {each.candidate.label: state.cut_least_s(each.candidate) for each in seen}
-    cuts = carry.cuts_s({each.candidate.label: each.profiles for each in seen}, least)
-    for each in seen:
-        name = each.candidate.label
+    least = {learnt.candidate.label: state.cut_least_s(learnt.candidate) for learnt in seen}
+    cuts = carry.cuts_s({learnt.candidate.label: learnt.profiles for learnt in seen}, least)
+    for learnt in seen:
+        name = learnt.candidate.label
         counted = COUNTED_S
-        if state.is_short(each.candidate):
-            counted = min(COUNTED_S, max(QUICK_COUNTED_S, TAIL_FACTOR * each.tail_s))
-        if each.operations_per_s > 0:
-            counted = max(counted, units_min / each.operations_per_s)
+        if state.is_short(learnt.candidate):
+            counted = min(COUNTED_S, max(QUICK_COUNTED_S, TAIL_FACTOR * learnt.tail_s))
+        if learnt.operations_per_s > 0:
+            counted = max(counted, units_min / learnt.operations_per_s)
         length = cuts[name] + counted
-        longest = max((len(values) for values in each.profiles), default=0) * carry.BIN_S
+        longest = max((len(values) for values in learnt.profiles), default=0) * carry.BIN_S
         if carry.too_short(cuts[name], longest):
             length = max(length, 2 * longest)
         state.cuts[name] = cuts[name]
@@ -250,9 +257,10 @@ def _units_in_a_period(unit_s: float) -> int:
     return max(1, min(UNITS_MOST, round(LONG_COUNTED_S / unit_s)))
 
 
-def _learn_units(state: UseState, seen: Sequence[LongPeriods]) -> None:
-    """How many long units a period holds, and how long it then is under each candidate."""
-    took = {each.candidate.label: each.unit_s for each in seen if each.unit_s > 0}
+def learn_units(state: UseState, took: Mapping[str, float]) -> None:
+    """How many long units a period holds, and how long it then is under each candidate. `took`: what a period took for
+    each of its long units."""
+    took = {label: unit_s for label, unit_s in took.items() if unit_s > 0}
     if not took:
         return
     state.units = _units_in_a_period(min(took.values()))
@@ -262,17 +270,18 @@ def _learn_units(state: UseState, seen: Sequence[LongPeriods]) -> None:
 
 
 def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> None:
-    """Candidates that run in this use no more: far worse than what is in force in each of its figures, so more rounds change no answer and cost most."""
-    mine = [each for each in judged if each.use == state.use.name]
+    """Candidates that run in this use no more: far worse than what is in force in each of its figures, so more rounds
+    change no answer and cost most."""
+    mine = [entry for entry in judged if entry.use == state.use.name]
 
     def is_hopeless(candidate: Candidate) -> bool:
-        known = [(each, each.of(candidate.label)) for each in mine]
+        known = [(entry, entry.of(candidate.label)) for entry in mine]
         return bool(known) and all(
             standing is not None and standing.verdict == "worse" and _at_best(standing) >= HOPELESS_FACTOR
             for _, standing in known
         )
 
-    state.candidates = tuple(each for each in state.candidates if each.in_force or not is_hopeless(each))
+    state.candidates = tuple(kept for kept in state.candidates if kept.in_force or not is_hopeless(kept))
 
 
 def _at_best(standing: CandidateVerdict) -> float:
@@ -282,7 +291,8 @@ def _at_best(standing: CandidateVerdict) -> float:
 
 
 def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
-    """Expected loss by taking the wrong one of two settings whose difference is known to be `psi_mean_log` ± `sd_log`: s φ(m/s) − m Φ(−m/s)."""
+    """Expected loss by taking the wrong one of two settings whose difference is known to be `psi_mean_log` ± `sd_log`:
+    s φ(m/s) − m Φ(−m/s)."""
     if sd_log <= 0:
         return 0.0
     z = abs(psi_mean_log) / sd_log
@@ -290,27 +300,29 @@ def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
 
 
 def fall(state: UseState, judged: Sequence[Judged], in_force: str, rounds: int) -> float:
-    """By how much so many further rounds of a use lower the expected loss of its comparisons with what is in force, in ln units; a row of the
+    """By how much so many further rounds of a use lower the expected loss of its comparisons with what is in force, in
+    ln units; a row of the
     answer that they are expected to fill counts as `ROW_WORTH`."""
-    mine = [each for each in choose.deciding(judged) if each.use == state.use.name]
+    mine = [entry for entry in choose.deciding(judged) if entry.use == state.use.name]
     if not mine or state.rounds == 0:
         return 0.0
-    have = max(max(each.rounds for each in mine), 1)
+    have = max(max(entry.rounds for entry in mine), 1)
     shrink = math.sqrt(have / (have + rounds))
     total = 0.0
-    for label in (each.label for each in state.candidates if each.label != in_force):
+    for label in (candidate.label for candidate in state.candidates if candidate.label != in_force):
         for draws in choose.parts_of(mine, label, in_force).values():
             mean_log, sd_log = float(draws.mean()), float(draws.std())
             total += spread_of_answer(mean_log, sd_log) - spread_of_answer(mean_log, sd_log * shrink)
-        for each in mine:
-            standing, gain = each.of(label), each.gain(label, in_force)
+        for entry in mine:
+            standing, gain = entry.of(label), entry.gain(label, in_force)
             if standing is not None and standing.verdict == "unknown" and gain is not None:
                 total += ROW_WORTH * p_answered(float(gain.mean()), float(gain.std()), shrink)
     return total
 
 
 def p_answered(mean_log: float, sd_log: float, shrink: float) -> float:
-    """Probability that a difference known to be `mean_log` ± `sd_log` has a name or a bound once its error is `shrink` of that."""
+    """Probability that a difference known to be `mean_log` ± `sd_log` has a name or a bound once its error is `shrink`
+    of that."""
     then_log = sd_log * shrink
     middle = mean_log + math.sqrt(max(0.0, sd_log**2 - then_log**2)) * special.ndtri(PLACES)
     is_named = special.ndtr(np.abs(middle) / then_log) >= P_BETTER
@@ -322,9 +334,11 @@ def p_answered(mean_log: float, sd_log: float, shrink: float) -> float:
 def next_use(
     states: Sequence[UseState], judged: Sequence[Judged], in_force: str, left_s: float, *, is_enough: bool
 ) -> tuple[UseState, int] | None:
-    """(use, rounds) of the next stretch: where a second lowers the expected loss most; None without time, or when the answer is good enough.
+    """(use, rounds) of the next stretch: where a second lowers the expected loss most; None without time, or when the
+    answer is good enough.
 
-    No use takes more than a quarter of the time, so that one that stays open does not starve all others. `is_enough`: the answer as a whole
+    No use takes more than a quarter of the time, so that one that stays open does not starve all others. `is_enough`:
+    the answer as a whole
     is expected to lose next to nothing, so only what still tells much is measured.
     """
     best: tuple[float, UseState, int] | None = None

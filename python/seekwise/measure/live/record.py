@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from seekwise.judge.decision.periods import upper_bound_ns
@@ -11,8 +13,8 @@ from seekwise.linux import diskstats
 from seekwise.linux.diskstats import DiskCounters
 from seekwise.measure.kernel import cpu
 from seekwise.measure.live import logs
-from seekwise.measure.live.stretch import Counters, Period, Stretch
-from seekwise.store.database import now
+from seekwise.measure.live.open_run import OpenRun
+from seekwise.measure.live.stretch import Period, Stretch
 from seekwise.store.operations import Operation
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate
@@ -31,85 +33,79 @@ PROFILE_BIN_S = 0.1
 
 
 def made(
-    run_id: str,
-    index: int,
+    run: OpenRun,
     number: int,
     use: str,
     candidate: Candidate,
     phases: tuple[Phase, ...],
     *,
-    seed: int,
-    start_s: float,
     length_s: float,
-    began_s: float | None = None,
+    began_s: float,
     cut_s: float = 0.0,
     switch_s: float = 0.0,
     stretch: int = 0,
-    conditions: dict[str, object] | None = None,
+    conditions: Mapping[str, object] = MappingProxyType({}),
     **more: Any,
 ) -> Record:
-    """One period of a use under a candidate, in round `number`.
-
-    `start_s`: seconds into the run; `began_s`: seconds since 1970, now without it; `more`: further fields of the record.
-    """
+    """The next record of a run: one period of a use under a candidate, in round `number`. `began_s`: seconds since
+    1970; `more`: further fields of the record."""
+    start_s = began_s - run.origin_s
     times = {"start_s": (start_s, 3), "length_s": (length_s, 3), "cut_s": (cut_s, 3), "switch_s": (switch_s, 4)}
-    return Record(
-        **{
-            "run_id": run_id,
-            "trial": index,
-            "repetition": number,
-            "combination": f"use={use}",
-            "setting": candidate.label,
-            "factors": {**candidate.values, "use": use},
-            "provenance": "measured",
-            "seed": seed,
-            "started_at": now()
-            if began_s is None
-            else datetime.fromtimestamp(began_s, UTC).isoformat(timespec="milliseconds"),
-            "phases": phases,
-            "conditions": {
-                "stretch": stretch,
-                **{name: round(value, digits) for name, (value, digits) in times.items()},
-                **(conditions or {}),
-            },
-            **more,
-        }
-    )
+    fields: dict[str, Any] = {
+        "run_id": run.run.run_id,
+        "trial": len(run.records),
+        "repetition": number,
+        "combination": f"use={use}",
+        "setting": candidate.label,
+        "factors": {**candidate.values, "use": use},
+        "provenance": run.plan.provenance,
+        "seed": run.plan.seed,
+        "started_at": datetime.fromtimestamp(began_s, UTC).isoformat(timespec="milliseconds"),
+        "phases": phases,
+        "environment": {} if run.records else run.environment,
+        "conditions": {
+            "stretch": stretch,
+            **{name: round(value, digits) for name, (value, digits) in times.items()},
+            **conditions,
+        },
+    }
+    return Record(**(fields | more))
 
 
 def of_period(
+    run: OpenRun,
     period: Period,
     stretch: Stretch,
     use: Use,
     candidate: Candidate,
     *,
-    run_id: str,
-    index: int,
     cut_s: float,
     counted_s: float,
-    seed: int,
-    environment: dict[str, object],
-    origin_s: float,
     stretch_number: int = 0,
     round_offset: int = 0,
     fio_version: str = "",
+    **more: Any,
 ) -> Record:
-    """`cut_s` from its start does not count, `counted_s` after that do. `origin_s`: when the run began (seconds since 1970)."""
+    """`cut_s` from its start does not count, `counted_s` after that do."""
     start = period.before.clock_s + cut_s
     end = min(period.after.clock_s, start + counted_s)
     spent = _cpu(period)
     moved = {name: period.after.devices[name] - period.before.devices[name] for name in period.after.devices}
     phases = tuple(_phase(job, stretch, period, start, end, spent, number == 0) for number, job in enumerate(use.job))
     reason = None if end - start > COUNTED_LEAST_S else "nothing is left of the period after its cut"
+    job_text = stretch.job_text if period is stretch.periods[0] else ""
+    fields: dict[str, Any] = {
+        "settings_seen": period.settings_seen,
+        "load": {"fio": fio_version, "job": job_text},
+        "valid": reason is None,
+        "invalid_reason": reason,
+    }
     return made(
-        run_id,
-        index,
+        run,
         round_offset + period.round,
         use.name,
         candidate,
         phases,
-        seed=seed,
-        start_s=period.before.clock_s - origin_s,
         length_s=period.length_s,
         began_s=period.before.clock_s,
         cut_s=cut_s,
@@ -121,29 +117,8 @@ def of_period(
             **({"unwritten_bytes": period.before.unwritten_bytes} if period.before.unwritten_bytes is not None else {}),
             "foreign_share": round(_foreign_share(use, stretch, period, moved), 3),
         },
-        settings_seen=period.settings_seen,
-        environment=environment if index == 0 else {},
-        load={"fio": fio_version, "job": stretch.job_text if period is stretch.periods[0] else ""},
-        valid=reason is None,
-        invalid_reason=reason,
+        **(fields | more),
     )
-
-
-def alone(
-    use: Use,
-    candidate: Candidate,
-    number: int,
-    span_s: tuple[float, float],
-    operations: dict[str, logs.Operations],
-    *,
-    settings_seen: dict[str, dict[str, str]] | None = None,
-    job_text: str = "",
-    **more: Any,
-) -> Record:
-    """A period with a load of its own, by a clock of its own: `span_s` from its begin to its end. `more`: as of `of_period`."""
-    begin, end = (Counters(at_s, at_s, {}, {}) for at_s in span_s)
-    period = Period(candidate.label, number, 0.0, begin, end, settings_seen or {})
-    return of_period(period, Stretch((period,), operations, job_text), use, candidate, origin_s=span_s[0], **more)
 
 
 def _phase(
@@ -193,7 +168,8 @@ def _cpu(period: Period) -> CpuSeconds:
 
 
 def _foreign_share(use: Use, stretch: Stretch, period: Period, moved: dict[str, DiskCounters]) -> float:
-    """Share of what the devices moved that no job of ours explains; programs and buffered writers make it untellable (0)."""
+    """Share of what the devices moved that no job of ours explains; programs and buffered writers make it untellable
+    (0)."""
     if any(job.pattern is None or not job.direct for job in use.job):
         return 0.0
     ours = sum(

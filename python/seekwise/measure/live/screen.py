@@ -1,7 +1,9 @@
 """Screening: which of many settings matter, from periods in which all of them vary at once.
 
-Every period has a random value of every setting, each value equally often (a random balanced design; Box and Meyer 1986, Technometrics
-28(1), on why few of many factors matter). So each period tells about every setting, and a few dozen periods stand for a few
+Every period has a random value of every setting, each value equally often (a random balanced design; Box and Meyer
+1986, Technometrics
+28(1), on why few of many factors matter). So each period tells about every setting, and a few dozen periods stand for a
+few
 hundred combinations. What is found here only chooses what is measured next: the answer comes from direct comparison.
 """
 
@@ -103,11 +105,11 @@ def effects(
 def best_values(found: Sequence[Effect]) -> dict[str, Value]:
     """{setting: the value that gains most}, of those that gain somewhere and harm nowhere."""
     chosen: dict[str, tuple[float, Value]] = {}
-    for name, value in dict.fromkeys((each.setting, each.value) for each in found):
-        mine = [each for each in found if (each.setting, each.value) == (name, value)]
-        if any(each.is_harm for each in mine) or not any(each.is_gain for each in mine):
+    for name, value in dict.fromkeys((effect.setting, effect.value) for effect in found):
+        mine = [effect for effect in found if (effect.setting, effect.value) == (name, value)]
+        if any(effect.is_harm for effect in mine) or not any(effect.is_gain for effect in mine):
             continue
-        score = min(each.size / each.threshold for each in mine)
+        score = min(effect.size / effect.threshold for effect in mine)
         if name not in chosen or score < chosen[name][0]:
             chosen[name] = (score, value)
     return {name: value for name, (_, value) in chosen.items()}

@@ -1,4 +1,4 @@
-"""What a live-switched run has at hand while it measures, and one stretch of it: run, learn from it, write every period down."""
+"""A run whose loads are ours while it measures, and one stretch of it: run, learn from it, write every period down."""
 
 from __future__ import annotations
 
@@ -7,70 +7,42 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
 from seekwise.judge.decision.periods import dense, quantile_ns
-from seekwise.judge.decision.verdicts import Judged
 from seekwise.linux import diskstats
-from seekwise.linux.failure import Watched
 from seekwise.measure.kernel import fio, memory, programs
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
-from seekwise.store.database import Run, Store
+from seekwise.measure.live.open_run import SwitchedRun
+from seekwise.measure.live.stretch import Stretch, Turn
 from seekwise.store.record import Record
-from seekwise.workload.live_plan import Candidate, LivePlan
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.rounds import Order
+from seekwise.workload.study.uses import Use
 
 FOREIGN_PROGRAM_BYTES = 16 * 2**20
 LOAD_MARGIN_S = 60.0
 """The load runs this much longer than its schedule; it is ended by a signal."""
 
 
-@dataclass
-class RunListener:
-    """What a person who watches is told; every member may be replaced."""
+@dataclass(kw_only=True)
+class LiveSession(SwitchedRun):
+    """A run whose loads are ours."""
 
-    say: Callable[[str], None] = lambda _: None
-    laying_out: Callable[[float], None] = lambda _: None
-    """Share of the test files that is written."""
-    measuring: Callable[[str, str, float], None] = lambda *_: None
-    """(use, candidate now in force, seconds left)."""
-    standing: Callable[[list[Judged]], None] = lambda _: None
-    """After each stretch: what is known so far."""
-
-
-@dataclass
-class LiveSession:
-    """A run while it measures. `deadline_s` is monotonic."""
-
-    store: Store
-    run: Run
-    plan: LivePlan
     target: Target
-    watch: RunListener
     program: fio.Fio | None
     """None where no use needs it."""
     place: prepare.PreparedTarget
-    switch: switching
     home: Path
-    environment: dict[str, object]
-    deadline_s: float
-    storage: Watched
-    records: list[Record] = field(default_factory=list)
     orders: dict[str, Order] = field(default_factory=dict)
-    origin_s: float = field(default_factory=time.time)
-
-    @property
-    def left_s(self) -> float:
-        """Seconds of the budget; negative once it is over."""
-        return self.deadline_s - time.monotonic()
 
     def candidate(self, label: str) -> Candidate:
         """By label; an unknown one is a StopIteration, since labels come from the plan."""
-        return next(each for each in (*self.plan.candidates, self.plan.control) if each.label == label)
+        return next(known for known in (*self.plan.candidates, self.plan.control) if known.label == label)
 
     def order_of(self, use: str) -> Order:
         """Each use has an order of its own, whose seed is the plan's plus the number of uses before it."""
@@ -87,7 +59,7 @@ class LiveSession:
         turns.interrupted()
 
         def drawn(candidates: Sequence[Candidate]) -> list[Candidate]:
-            by_label = {each.label: each for each in candidates}
+            by_label = {compared.label: compared for compared in candidates}
             return [by_label[label] for label in turns.round(list(by_label))]
 
         schedule = [
@@ -96,7 +68,7 @@ class LiveSession:
             for candidate in drawn(each.in_round(turn))
         ]
 
-        def more(periods: Sequence[stretch.Period]) -> Sequence[stretch.Turn]:
+        def more(periods: Sequence[stretch.Period]) -> Sequence[Turn]:
             short = [candidate for candidate in each.candidates if each.is_short(candidate)]
             if not quick or len(short) < 2 or not each.can_be_quick(_operations_per_s(periods)):
                 return ()
@@ -111,34 +83,20 @@ class LiveSession:
     def stretch(
         self,
         each: progress.UseState,
-        schedule: Sequence[stretch.Turn],
+        schedule: Sequence[Turn],
         *,
         learn: bool,
-        more: Callable[[Sequence[stretch.Period]], Sequence[stretch.Turn]] = lambda _: (),
+        more: Callable[[Sequence[stretch.Period]], Sequence[Turn]] = lambda _: (),
     ) -> list[Record]:
         """Measures a use under a schedule; the records of its periods, none when the load did not run."""
-        length = sum(seconds for _, _, seconds in schedule)
-        seed = self.plan.seed + len(self.records)
-        load = jobs.of_use(each.use, self.place, seed, length + LOAD_MARGIN_S, self.program, each.units)
         title = each.use.title
 
         def tell(candidate: str) -> None:
             self.watch.measuring(title, candidate, max(0.0, self.left_s))
 
-        limited = load.buffered and memory.controller() is not None
         before, began_s = programs.read(), time.monotonic()
         try:
-            done = stretch.run(
-                load,
-                schedule,
-                self.switch,
-                self.home,
-                self.target.leaf_names,
-                memory_limit_bytes=self.place.memory_limit_bytes if limited else None,
-                tell=tell,
-                deadline_s=self.deadline_s,
-                more=more,
-            )
+            done = self.under_load(each.use, schedule, self.deadline_s, each.units, tell=tell, more=more)
         except SeekwiseError as error:
             # Where the storage failed, no other load would tell more.
             self.storage.check(error.message)
@@ -150,7 +108,7 @@ class LiveSession:
         finally:
             each.spent_s += time.monotonic() - began_s
         others = programs.others(before, programs.read(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
-        others = [each for each in others if each.name not in ("fio", "seekwise")]
+        others = [other for other in others if other.name not in ("fio", "seekwise")]
         if done.ended_early is None:
             self.storage.check()
         if learn:
@@ -162,10 +120,28 @@ class LiveSession:
             each.failed = done.ended_early
         return kept
 
+    def under_load(self, use: Use, schedule: Sequence[Turn], deadline_s: float, units: int = 1, **more: Any) -> Stretch:
+        """A schedule under the load of a use. `units`: of programs per period where they are long; `more`: as of
+        `stretch.run`."""
+        length = sum(seconds for _, _, seconds in schedule)
+        seed = self.plan.seed + len(self.records)
+        load = jobs.of_use(use, self.place, seed, length + LOAD_MARGIN_S, self.program, units)
+        limited = load.buffered and memory.controller() is not None
+        return stretch.run(
+            load,
+            schedule,
+            self.switch,
+            self.home,
+            self.target.leaf_names,
+            memory_limit_bytes=self.place.memory_limit_bytes if limited else None,
+            deadline_s=deadline_s,
+            **more,
+        )
+
     def _keep(
         self,
         each: progress.UseState,
-        done: stretch.Stretch,
+        done: Stretch,
         by_label: dict[str, Candidate],
         others: list[programs.ForeignProgram],
     ) -> list[Record]:
@@ -175,31 +151,27 @@ class LiveSession:
             cut = each.cut_s(candidate) if each.long_unit_s is None else period.lead_s
             if each.long_unit_s is None and cut > carry.CUT_SHARE_MAX * period.length_s:
                 if period.length_s < progress.SHORT_S:
-                    # Made before it was known how long the effect of a switch lasts: the period says nothing of the setting.
+                    # Made before it was known how long the effect of a switch lasts: the period says nothing of the
+                    # setting.
                     continue
                 cut = carry.CUT_SHARE_MAX * period.length_s
             made = record.of_period(
+                self,
                 period,
                 done,
                 each.use,
                 candidate,
-                run_id=self.run.run_id,
-                index=len(self.records),
                 stretch_number=each.stretches,
                 round_offset=each.rounds,
                 cut_s=cut,
                 counted_s=period.length_s
                 if each.long_unit_s is not None
                 else each.counted_s(candidate, period.length_s, cut),
-                seed=self.plan.seed,
-                environment=self.environment,
                 fio_version=self.program.version if self.program else "",
-                origin_s=self.origin_s,
             )
             if others:
-                made.conditions["other_programs"] = [asdict(each) for each in others]
-            self.store.add(made)
-            self.records.append(made)
+                made.conditions["other_programs"] = [asdict(other) for other in others]
+            self.keep(made)
             kept.append(made)
         each.stretches += 1
         each.rounds += max((period.round for period in done.periods), default=-1) + 1
@@ -207,20 +179,21 @@ class LiveSession:
 
 
 def _operations_per_s(periods: Sequence[stretch.Period]) -> float:
-    """Requests per second of the devices together under the slowest of the candidates; one stalled period is not its speed."""
+    """Requests per second of the devices together under the slowest of the candidates; one stalled period is not its
+    speed."""
     by_candidate: dict[str, list[float]] = {}
-    for each in periods:
-        by_candidate.setdefault(each.candidate, []).append(_requests(each) / max(each.length_s, 1e-9))
-    return min((float(np.median(each)) for each in by_candidate.values()), default=0.0)
+    for period in periods:
+        by_candidate.setdefault(period.candidate, []).append(_requests(period) / max(period.length_s, 1e-9))
+    return min((float(np.median(seconds)) for seconds in by_candidate.values()), default=0.0)
 
 
 def _requests(period: stretch.Period) -> int:
     return diskstats.total(diskstats.moved(period.before.devices, period.after.devices, period.after.devices)).ios
 
 
-def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn(session: LiveSession, each: progress.UseState, done: Stretch) -> None:
     if each.long_unit_s is not None:
-        _learn_units(session, each, done)
+        _learn_units(each, done)
         return
     longest = max((period.length_s for period in done.periods), default=0.0)
     if each.is_quick and each.lengths and longest < progress.PERIOD_LOOK_S:
@@ -248,15 +221,9 @@ def _learn(session: LiveSession, each: progress.UseState, done: stretch.Stretch)
     progress.learn(each, seen)
 
 
-def _learn_units(session: LiveSession, each: progress.UseState, done: stretch.Stretch) -> None:
+def _learn_units(each: progress.UseState, done: Stretch) -> None:
     """What a period takes for each of its units, with what lies between them."""
     by_label: dict[str, list[float]] = {}
     for period in done.periods:
         by_label.setdefault(period.candidate, []).append((period.length_s - period.lead_s) / each.units)
-    progress.learn(
-        each,
-        [
-            progress.LongPeriods(session.candidate(label), (), 0.0, unit_s=float(np.median(took)))
-            for label, took in by_label.items()
-        ],
-    )
+    progress.learn_units(each, {label: float(np.median(took)) for label, took in by_label.items()})

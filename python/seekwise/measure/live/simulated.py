@@ -1,6 +1,7 @@
 """The same uses on a model of host, block layer and drive: what is known before anything can be measured.
 
-Every round is a seed: it draws the addresses and where the platters stand, the same for every candidate. What the simulator plays in
+Every round is a seed: it draws the addresses and where the platters stand, the same for every candidate. What the
+simulator plays in
 another way than the kernel would is said with the answer.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,15 @@ from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import decided, is_enough
 from seekwise.measure.live import logs, record
 from seekwise.measure.live.candidates import Candidates, product
+from seekwise.measure.live.open_run import OpenRun
 from seekwise.measure.live.record import OPERATIONS
+from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.simulate import trial_spec, use_programs
+from seekwise.simulate.spec import Answer
 from seekwise.simulate.use_trials import Model, phase_of, phases_of_use, spec_of_use
-from seekwise.store.database import Run, Store, now
+from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.workload.live_plan import Candidate, LivePlan
+from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.uses import Use
 
@@ -37,11 +41,13 @@ ROUNDS_MOST = 32
 """Of a use that eight rounds leave open, where the answer may still lose by it."""
 BATCH_MOST = 16
 BATCH_PER_PROCESSOR = 2
-"""Results of a fast drive hold a row for each of some hundred thousand units: no more of them at once than keep the processors busy."""
+"""Results of a fast drive hold a row for each of some hundred thousand units: no more of them at once than keep the
+processors busy."""
 
 
 def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
-    """What is compared: the schedulers of the kernel, or the product of `wanted`; what the kernel chooses by itself takes part."""
+    """What is compared: the schedulers of the kernel, or the product of `wanted`; what the kernel chooses by itself
+    takes part."""
     wanted = wanted or {"scheduler": list(model.schedulers)}
     idle = [name for name in wanted if name in trial_spec.WITHOUT_EFFECT - {"read_ahead_kb"}]
     if idle:
@@ -49,58 +55,51 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             f"the simulator ignores {', '.join(idle)}: every value would give the same figures",
             hint=f"measure it: `sudo seekwise tune PATH --vary {idle[0]}=…`",
         )
-    known = list(schedulers.known())
+    known = list(schedulers.registry())
     for name in map(str, wanted.get("scheduler", ())):
         if name not in known:
             raise UsageError(
                 f"there is no scheduler `{name}`", suggestion.hint(name, known, f"known: {', '.join(known)}")
             )
     found = product(wanted, {"scheduler": model.default})
-    for each in found:
+    for candidate in found:
         # What the model does not have is refused before anything runs.
-        trial_spec.describe(trial_spec.spec_of_trial(model.system, each.values, seed=0, phases=[phase_of([], 0.1)]))
+        trial_spec.describe(
+            trial_spec.spec_of_trial(model.system, candidate.values, seed=0, phases=[phase_of([], 0.1)])
+        )
     return Candidates(tuple(found))
 
 
-def carry_out(
-    store: Store,
-    run: Run,
-    plan: LivePlan,
-    model: Model,
-    say: Callable[[str], None] = lambda _: None,
-    tell: Callable[[str, float], None] = lambda *_: None,
-) -> None:
-    """Simulates every use under every candidate, `ROUNDS` seeds of each, and writes the records down; more where a choice hangs on them.
+@dataclass(kw_only=True)
+class SimulatedRun(OpenRun):
+    """A run on a drive model. `tell`: (use, share done)."""
 
-    `tell`: (use, share done).
-    """
-    store.add_run(run)
-    records: list[Record] = []
-    uses, rounds = plan.uses, range(ROUNDS)
+    model: Model
+    tell: Callable[[str, float], None] = lambda *_: None
+    origin_s: float = 0.0
+
+
+def carry_out(run: SimulatedRun) -> None:
+    """Simulates every use under every candidate, `ROUNDS` seeds of each, and writes the records down; more where a
+    choice hangs on them."""
+    run.store.add_run(run.run)
+    run.environment = {"kernel": run.model.kernel, "drive": run.model.title}
+    uses, rounds = run.plan.uses, range(ROUNDS)
     while uses:
-        _rounds(store, run, plan, model, uses, rounds, records, tell)
-        found = decided(records, plan)
-        if is_enough(found, plan):
+        _rounds(run, uses, rounds)
+        found = decided(run.records, run.plan)
+        if is_enough(found, run.plan):
             break
-        at_stake = {each.use for each in choose.deciding(found.judged) if each.is_open}
-        uses = tuple(use for use in plan.uses if use.name in at_stake)
+        at_stake = {entry.use for entry in choose.deciding(found.judged) if entry.is_open}
+        uses = tuple(use for use in run.plan.uses if use.name in at_stake)
         rounds = range(rounds.stop, rounds.stop + ROUNDS)
         if rounds.stop > ROUNDS_MOST:
             break
 
 
-def _rounds(
-    store: Store,
-    run: Run,
-    plan: LivePlan,
-    model: Model,
-    uses: Sequence[Use],
-    rounds: range,
-    records: list[Record],
-    tell: Callable[[str, float], None],
-) -> None:
-    todo = [(use, number, candidate) for use in uses for number in rounds for candidate in plan.candidates]
-    before = len(records)
+def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
+    todo = [(use, number, candidate) for use in uses for number in rounds for candidate in run.plan.candidates]
+    before, model = len(run.records), run.model
     processors = os.cpu_count() or 1
     size = min(BATCH_MOST, BATCH_PER_PROCESSOR * processors)
     # Candidates of a round stand side by side and run the same; placing recordings takes as long as some trials.
@@ -109,7 +108,7 @@ def _rounds(
         batch = todo[start : start + size]
         specs, texts = [], []
         for use, number, candidate in batch:
-            seed = plan.seed + number
+            seed = run.plan.seed + number
             if phases_for != (use.name, number):
                 phases_for, phases = (use.name, number), phases_of_use(model, use, seed)
                 phases_text = json.dumps(phases)
@@ -120,21 +119,27 @@ def _rounds(
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
-            phase, seed = result["phases"][-1], plan.seed + number
-            each = _record(run.run_id, len(records), use, number, candidate, phase, seed, model)
-            # One of each is enough to be simulated again, request by request; recordings of programs are too large to be kept with it.
+            each = _record(run, use, number, candidate, result["phases"][-1])
+            # One of each is enough to be simulated again, request by request; recordings of programs are too large to
+            # be kept with it.
             kept = number == 0 and not use.runs_programs
-            store.add(replace(each, load={**each.load, "spec": spec}) if kept else each)
-            records.append(each)
-        tell(batch[-1][0].title, (len(records) - before) / len(todo))
+            run.keep(replace(each, load={**each.load, "spec": spec}) if kept else each)
+        run.tell(batch[-1][0].title, (len(run.records) - before) / len(todo))
 
 
-def _record(
-    run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: dict, seed: int, model: Model
-) -> Record:
-    if use.runs_programs:
-        return _program_record(run_id, index, use, number, candidate, phase, seed, model)
+def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phase: Answer) -> Record:
+    same: dict[str, Any] = {"seed": run.plan.seed + number, "started_at": now(), "load": {"what": "simulated"}}
     seconds = phase["elapsed_ns"] / 1e9
+    if use.runs_programs:
+        # Units of the foreground, and what the background did meanwhile; a period ends with the last unit of the
+        # foreground.
+        before_s = use_programs.lead_s(use, run.model.rotational)
+        begin, end = (Counters(at_s, at_s, {}, {}) for at_s in (0.0, seconds))
+        period = Period(candidate.label, number, 0.0, begin, end, {})
+        stretch = Stretch((period,), _operations(use, phase), "")
+        return record.of_period(
+            run, period, stretch, use, candidate, cut_s=before_s, counted_s=seconds - before_s, **same
+        )
     spent = phase["cpu"]
     cpu = CpuSeconds(
         submitter_user=0.0, submitter_system=0.0, user=spent["user_s"], system=spent["system_s"],
@@ -152,46 +157,14 @@ def _record(
                 latency_bins=bins,
                 latency_mean_ns=sum(bound * count for bound, count in bins.items()) / max(1, sum(bins.values())),
                 latency_max_ns=max(bins, default=0),
-                cpu=cpu if place == 0 else CpuSeconds(*[0.0] * 8),
+                cpu=cpu
+                if place == 0
+                else CpuSeconds(0.0, 0.0, user=0.0, system=0.0, irq=0.0, softirq=0.0, iowait=0.0, idle=0.0),
                 details={"job": job.name, "role": job.role},
             )
         )
-    return record.made(
-        run_id,
-        index,
-        number,
-        use.name,
-        candidate,
-        tuple(phases),
-        seed=seed,
-        start_s=number * seconds,
-        length_s=seconds,
-        provenance="simulated",
-        environment={"kernel": model.kernel, "drive": model.title} if index == 0 else {},
-        load={"what": "simulated"},
-    )
-
-
-def _program_record(
-    run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: dict, seed: int, model: Model
-) -> Record:
-    """Units of the foreground, and what the background did meanwhile; a period ends with the last unit of the foreground."""
-    end_s = phase["elapsed_ns"] / 1e9
-    before_s = use_programs.lead_s(use, model.rotational)
-    made = record.alone(
-        use,
-        candidate,
-        number,
-        (0.0, end_s),
-        _operations(use, phase),
-        run_id=run_id,
-        index=index,
-        cut_s=before_s,
-        counted_s=end_s - before_s,
-        seed=seed,
-        environment={"kernel": model.kernel, "drive": model.title},
-    )
-    return replace(made, provenance="simulated", started_at=now(), load={"what": "simulated"})
+    began_s = number * seconds
+    return record.made(run, number, use.name, candidate, tuple(phases), length_s=seconds, began_s=began_s, **same)
 
 
 def _operations(use: Use, result: dict[str, Any]) -> dict[str, logs.Operations]:

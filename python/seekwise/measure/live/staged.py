@@ -1,4 +1,5 @@
-"""Staged racing over settings that multiply: schedulers first, then everything else beside the best of them, then the best
+"""Staged racing over settings that multiply: schedulers first, then everything else beside the best of them, then the
+best
 combinations against one another.
 
     schedulers ── the best two ── screening of all further values at once ── combinations of what gains ── judged like any others
@@ -14,15 +15,14 @@ from dataclasses import replace
 
 from seekwise.errors import SeekwiseError
 from seekwise.judge.decision import choose
-from seekwise.judge.decision.periods import Merged
-from seekwise.judge.decision.records import Decided, decided, job_of, period_of
+from seekwise.judge.decision.records import Decided, decided, merged
 from seekwise.judge.decision.verdicts import log_of_share
 from seekwise.measure.live import also, progress, race, screen
 from seekwise.measure.live.session import LiveSession
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate, Pruned, Stage
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.uses import Use
+from seekwise.workload.study.uses import Use, UseMetric
 
 LEAST_BUDGET_S = 60.0
 SCHEDULERS_SHARE = 0.35
@@ -45,15 +45,14 @@ def measure(session: LiveSession) -> Decided:
     states = race.states_of(session)
     race.first_pass(session, states, session.left_s * SCHEDULERS_SHARE)
     kept, pruned = _kept_schedulers(session)
-    first = Stage("schedulers", [each.label for each in session.plan.candidates], kept, pruned)
+    first = Stage("schedulers", [candidate.label for candidate in session.plan.candidates], kept, pruned)
     chosen, screened = _screened(session, states, kept, levels)
     screened = replace(screened, pruned=[*refused, *screened.pruned])
     final = _final(session, kept, chosen)
-    last = Stage("combinations", [each.label for each in final])
-    session.plan = replace(session.plan, candidates=tuple(final), stages=(first, screened, last))
-    session.store.change_plan(session.run.run_id, session.plan.to_document())
-    for each in states:
-        each.candidates = (*final, session.plan.control)
+    last = Stage("combinations", [candidate.label for candidate in final])
+    session.change_plan(replace(session.plan, candidates=tuple(final), stages=(first, screened, last)))
+    for state in states:
+        state.candidates = (*final, session.plan.control)
     race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)
     return race.to_the_end(session, states)
 
@@ -85,17 +84,19 @@ def _accepted(session: LiveSession) -> tuple[list[Candidate], list[Pruned]]:
 
 
 def _plain_changes(session: LiveSession, scheduler: str) -> dict[str, dict[str, str]]:
-    candidate = next((each for each in session.plan.candidates if also.scheduler_of(each) == scheduler), None)
+    candidate = next((planned for planned in session.plan.candidates if also.scheduler_of(planned) == scheduler), None)
     return candidate.changes if candidate is not None else {}
 
 
 def _kept_schedulers(session: LiveSession) -> tuple[list[str], list[Pruned]]:
     """The two from which most is to be expected, and why the others go."""
     judged = choose.deciding(decided(session.records, session.plan).judged)
-    labels = [each.label for each in session.plan.candidates]
+    labels = [candidate.label for candidate in session.plan.candidates]
     in_force = session.plan.in_force.label
     known = {label: choose.utility(judged, label, in_force) for label in labels}
-    gains = {label: float(each.gain.mean()) if each is not None else -math.inf for label, each in known.items()}
+    gains = {
+        label: float(weighed.gain.mean()) if weighed is not None else -math.inf for label, weighed in known.items()
+    }
     ranked = sorted(labels, key=lambda label: -gains[label])
     kept = ranked[:1] if ranked[0] == in_force else [ranked[0], in_force]
     kept += [label for label in ranked if label not in kept]
@@ -117,11 +118,11 @@ def _screened(
 ) -> tuple[dict[str, dict[str, Value]], Stage]:
     """({scheduler label: values that gain}, what is written down of this stage)."""
     by_scheduler = {
-        label: [each for each in levels if also.scheduler_of(each) == _name(session, label)] for label in kept
+        label: [level for level in levels if also.scheduler_of(level) == _name(session, label)] for label in kept
     }
     levels_by = {
         state.use.name: {
-            label: noticed for label, each in by_scheduler.items() if (noticed := _levels(each, state.use))
+            label: further for label, candidates in by_scheduler.items() if (further := _levels(candidates, state.use))
         }
         for state in states
         if not state.failed
@@ -136,30 +137,32 @@ def _screened(
     found: dict[str, list[screen.Effect]] = {label: [] for label in kept}
     measured, periods = [], 0
     for number, state in enumerate(todo):
-        noticed = {label: each for label, each in levels_by[state.use.name].items() if label in labels}
+        noticed = {label: levels_of for label, levels_of in levels_by[state.use.name].items() if label in labels}
         left_s = session.left_s - end_s
         if not noticed or left_s < PERIODS_LEAST * _period_s(session, state, noticed) + progress.STRETCH_OVERHEAD_S:
             continue
-        wanted = {label: _periods_wanted(each) for label, each in noticed.items()}
+        wanted = {label: _periods_wanted(levels_of) for label, levels_of in noticed.items()}
         affordable = int(
             (left_s / (len(todo) - number) - progress.STRETCH_OVERHEAD_S) / _period_s(session, state, noticed)
         )
         share = max(PERIODS_LEAST, affordable // len(noticed))
         rows = {
-            label: screen.design(each, min(share, 2 * wanted[label]), session.plan.seed + number)
-            for label, each in noticed.items()
+            label: screen.design(levels_of, min(share, 2 * wanted[label]), session.plan.seed + number)
+            for label, levels_of in noticed.items()
         }
         records = _run(session, state, rows)
         measured.append(state.use.name)
         periods += len(records)
-        for label, each in noticed.items():
-            found[label] += _effects(session, state.use, label, records, each)
-    chosen = {label: screen.best_values(each) for label, each in found.items()}
+        for label, levels_of in noticed.items():
+            found[label] += _effects(session, state.use, label, records, levels_of)
+    chosen = {label: screen.best_values(effects) for label, effects in found.items()}
     combinations = session.plan.extra.get("combinations")
     return chosen, Stage(
         "further settings",
-        tried=[each.label for label in labels for each in by_scheduler[label]],
-        kept=[f"{label} {_said(name)}={value}" for label, values in chosen.items() for name, value in values.items()],
+        tried=[candidate.label for label in labels for candidate in by_scheduler[label]],
+        kept=[
+            f"{label} {_short_name(name)}={value}" for label, values in chosen.items() for name, value in values.items()
+        ],
         pruned=[
             why for label in kept for why in _pruned(found[label], chosen[label], by_scheduler[label], label in labels)
         ],
@@ -178,7 +181,7 @@ def _seconds_wanted(
     session: LiveSession, state: progress.UseState, noticed: dict[str, dict[str, list[Value | None]]]
 ) -> float:
     """Measuring time in which the further values of these schedulers can be told apart under one use."""
-    return progress.STRETCH_OVERHEAD_S + sum(_periods_wanted(each) for each in noticed.values()) * _period_s(
+    return progress.STRETCH_OVERHEAD_S + sum(_periods_wanted(levels_of) for levels_of in noticed.values()) * _period_s(
         session, state, noticed
     )
 
@@ -190,7 +193,7 @@ def _in_turn(
     first: list[progress.UseState] = []
     seen: set[str] = set()
     for state in states:
-        names = {name for each in levels_by.get(state.use.name, {}).values() for name in each}
+        names = {name for levels_of in levels_by.get(state.use.name, {}).values() for name in levels_of}
         if names and not names <= seen:
             first.append(state)
             seen |= names
@@ -216,10 +219,10 @@ def _run(
 ) -> list[Record]:
     """One stretch in which the schedulers alternate, each period with its own further values."""
     schedule = []
-    for number in range(max(len(each) for each in rows.values())):
-        for label, each in rows.items():
-            if number < len(each):
-                values = {name: value for name, value in each[number].items() if value is not None}
+    for number in range(max(len(row) for row in rows.values())):
+        for label, row in rows.items():
+            if number < len(row):
+                values = {name: value for name, value in row[number].items() if value is not None}
                 made = also.combined(session.target, _name(session, label), values)
                 schedule.append((made, number, state.length_s(session.candidate(label))))
     return session.stretch(state, schedule, learn=False)
@@ -233,11 +236,11 @@ def _effects(
     levels: dict[str, list[Value | None]],
 ) -> list[screen.Effect]:
     scheduler = _name(session, label)
-    mine = [each for each in records if each.valid and str(each.factors.get("scheduler", "")) == scheduler]
-    tried = [{name: each.factors.get(name) for name in levels} for each in mine]
+    mine = [record for record in records if record.valid and str(record.factors.get("scheduler", "")) == scheduler]
+    tried = [{name: record.factors.get(name) for name in levels} for record in mine]
     found = []
     for metric in use.metrics:
-        logs = [_log(each, metric) for each in mine]
+        logs = [_log(record, metric) for record in mine]
         limit = session.plan.threshold.of(metric.kind, metric.role)
         found += screen.effects(
             tried, logs, levels, metric=metric.name, use=use.name,
@@ -246,35 +249,36 @@ def _effects(
     return found
 
 
-def _log(record: Record, metric) -> float:
+def _log(record: Record, metric: UseMetric) -> float:
     """Logarithm of one metric in one period; NaN when nothing was counted."""
-    figures = Merged(("this",), metric.kind)
-    for phase in record.phases:
-        if job_of(phase) == metric.job:
-            figures.add("this", 0, period_of(phase))
-    return figures.log_value("this", [0]) if figures.rounds("this") else math.nan
+    figures = merged([record], [record.setting], metric)
+    rounds = figures.rounds(record.setting)
+    return figures.log_value(record.setting, rounds) if rounds else math.nan
 
 
 def _pruned(
     found: Sequence[screen.Effect], chosen: dict[str, Value], tried: Sequence[Candidate], in_time: bool
 ) -> list[Pruned]:
-    """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or open."""
+    """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or
+    open."""
     reasons: list[Pruned] = []
     for candidate in tried:
         name, value = also.further(candidate)
         if chosen.get(name) == value:
             continue
-        mine = [each for each in found if (each.setting, each.value) == (name, value)]
-        harm = max((each for each in mine if each.is_harm), key=lambda each: each.size / each.threshold, default=None)
+        mine = [effect for effect in found if (effect.setting, effect.value) == (name, value)]
+        harm = max(
+            (effect for effect in mine if effect.is_harm), key=lambda each: each.size / each.threshold, default=None
+        )
         if not in_time or not mine:
             why = Pruned(candidate.label, "no time")
         elif harm is not None:
             share = math.expm1(harm.size) if not harm.more_is_better else -math.expm1(-harm.size)
             why = Pruned(candidate.label, "worse", harm.use, harm.metric, share)
-        elif name in chosen and any(each.is_gain for each in mine):
-            why = Pruned(candidate.label, "less", than=f"{_said(name)}={chosen[name]}")
+        elif name in chosen and any(effect.is_gain for effect in mine):
+            why = Pruned(candidate.label, "less", than=f"{_short_name(name)}={chosen[name]}")
         else:
-            bound = math.expm1(max(abs(each.size) + screen.SURE * each.error for each in mine))
+            bound = math.expm1(max(abs(effect.size) + screen.SURE * effect.error for effect in mine))
             is_alike = bound < OPEN_SHARE
             why = Pruned(candidate.label, "alike", share=bound) if is_alike else Pruned(candidate.label, "open")
         reasons.append(why)
@@ -305,5 +309,5 @@ def _name(session: LiveSession, label: str) -> str:
     return also.scheduler_of(session.candidate(label))
 
 
-def _said(name: str) -> str:
+def _short_name(name: str) -> str:
     return name.removeprefix(ISCHED_PREFIX)

@@ -3,7 +3,8 @@
     start the load ─ wait for it ─┬─ switch ─ period ─┬─ switch ─ period ─┬ … ─ end the load ─ read its logs
                                   └ counters          └ counters          └
 
-Nothing is written to the measured device meanwhile but the load itself: job, logs and results lie in memory, the journal was written
+Nothing is written to the measured device meanwhile but the load itself: job, logs and results lie in memory, the
+journal was written
 before the first switch.
 """
 
@@ -146,9 +147,11 @@ def put(switch: switching, candidate: Candidate) -> float:
 
 
 def _switch(switch: switching, last: Candidate, candidate: Candidate) -> float:
-    """Seconds of a real switch. Writing the scheduler that is set does nothing, so equal schedulers pass through another one.
+    """Seconds of a real switch. Writing the scheduler that is set does nothing, so equal schedulers pass through
+    another one.
 
-    So do candidates of one scheduler with other options: only a scheduler that is chosen anew has the kernel's own values.
+    So do candidates of one scheduler with other options: only a scheduler that is chosen anew has the kernel's own
+    values.
     """
     through = 0.0
     if last.label != candidate.label and _is_scheduler_kept(last, candidate):

@@ -16,9 +16,11 @@ from seekwise.workload import team
 from seekwise.workload.study.uses import Use
 
 LEAD_IN_S = 1.5
-"""For a background to reach what it does in the long run: files that it reads are read ahead, those that it writes reach the device."""
+"""For a background to reach what it does in the long run: files that it reads are read ahead, those that it writes
+reach the device."""
 LEAD_IN_UNITS = 2
-"""And so many units of it, as its first ones meet an idle device. Seen on a virtio disk: before the second file was copied, programs
+"""And so many units of it, as its first ones meet an idle device. Seen on a virtio disk: before the second file was
+copied, programs
 started in a third of the time that they took later."""
 LEAD_IN_MOST_S = 6.0
 LEAD_IN_LOOK_S = 0.1
@@ -28,7 +30,8 @@ FIRST_PATIENCE_S = 20.0
 
 @dataclass(frozen=True)
 class TeamLoad:
-    """Workers of a use. `count`: units per worker and period where they are long; None: as many as there is time for."""
+    """Workers of a use. `count`: units per worker and period where they are long; None: as many as there is time
+    for."""
 
     tasks: tuple[team.Task, ...]
     foreground: tuple[str, ...]
@@ -41,7 +44,7 @@ class TeamLoad:
     @property
     def text(self) -> str:
         """JSON of the tasks."""
-        return json.dumps([asdict(each) for each in self.tasks])
+        return json.dumps([asdict(task) for task in self.tasks])
 
     @contextlib.contextmanager
     def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[RunningTeam]:
@@ -63,7 +66,8 @@ class RunningTeam:
         self._work = work
 
     def wait_running(self) -> None:
-        """Background first, until its dirty pages are at their level; without one, a few units whose cold data the first period would find."""
+        """Background first, until its dirty pages are at their level; without one, a few units whose cold data the
+        first period would find."""
         self._team.wait_ready()
         background = [task for task in self._load.tasks if task.name not in self._load.foreground]
         if background:
@@ -79,13 +83,14 @@ class RunningTeam:
         while self._team.failed is None and time.monotonic() - began < LEAD_IN_MOST_S:
             now = time.time()
             # The last row is the unit under way.
-            done = [len(each.end_s) - 1 for task in background for each in team.units(self._work, task, now)]
+            done = [len(unit.end_s) - 1 for task in background for unit in team.units(self._work, task, now)]
             if min(done) >= LEAD_IN_UNITS:
                 return
             self._team.wait(LEAD_IN_LOOK_S)
 
     def period(self, seconds: float, patience_s: float) -> float:
-        """Waits for units left from the period before, then lets units begin for `seconds`. Long units start after the switch has settled."""
+        """Waits for units left from the period before, then lets units begin for `seconds`. Long units start after the
+        switch has settled."""
         began = time.monotonic()
         # One that outlasted its own period is not to meet the next one.
         self._team.wait_idle(self._load.foreground, patience_s)

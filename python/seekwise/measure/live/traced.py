@@ -1,9 +1,11 @@
-"""Why settings differ, of a measured run: after the last period, a short stretch of each setting with the kernel's block events.
+"""Why settings differ, of a measured run: after the last period, a short stretch of each setting with the kernel's
+block events.
 
     measuring … decided ─► fio once more ─┬─ switch ─ settle ─ stretch ─┬ … ─► everything restored
                                           └── block events of the disk ─┘
 
-Nothing here counts in a verdict, and nothing is traced while periods are measured: taking an event costs about a microsecond of the load's
+Nothing here counts in a verdict, and nothing is traced while periods are measured: taking an event costs about a
+microsecond of the load's
 processor time. Needs root and the kernel's tracefs; where it is missing the plan says so, and the page repeats it.
 """
 
@@ -21,9 +23,8 @@ from seekwise.control import tracefs
 from seekwise.errors import SeekwiseError
 from seekwise.judge.decision.records import Decided
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.measure.kernel import memory
-from seekwise.measure.live import jobs, progress, stretch
-from seekwise.measure.live.session import LOAD_MARGIN_S, LiveSession
+from seekwise.measure.live import progress
+from seekwise.measure.live.session import LiveSession
 from seekwise.trace import excerpt
 from seekwise.trace.record import meanwhile, recorder
 from seekwise.workload.live_plan import Candidate, LivePlan
@@ -88,7 +89,8 @@ def reserved_s(plan: LivePlan) -> float:
 
 
 def measure(session: LiveSession, found: Decided) -> None:
-    """Traces the uses in which settings differ most, and writes it into the run's plan. What fails here costs the picture, not the run."""
+    """Traces the uses in which settings differ most, and writes it into the run's plan. What fails here costs the
+    picture, not the run."""
     document: dict[str, object] = {"uses": {}}
     if reason := why_not(session.plan):
         document["why_not"] = reason
@@ -96,7 +98,7 @@ def measure(session: LiveSession, found: Decided) -> None:
         end_s = session.deadline_s + reserved_s(session.plan)
         for name, all_settings in chosen(found, session.plan):
             fit = _that_fit(session, name, all_settings, end_s)
-            settings = [each for each in session.plan.candidates if each in fit]
+            settings = [candidate for candidate in session.plan.candidates if candidate in fit]
             if len(settings) < SETTINGS_LEAST:
                 document["why_not"] = f"a unit of {name} takes too long to trace it in this budget"
                 continue
@@ -108,24 +110,25 @@ def measure(session: LiveSession, found: Decided) -> None:
                 break
     session.plan.extra[excerpt.KEY] = document
     with contextlib.suppress(SeekwiseError):
-        session.store.change_plan(session.run.run_id, session.plan.to_document())
+        session.change_plan(session.plan)
 
 
 def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
-    """(use, settings) to trace: where one is shown to be worse, the largest loss first; best, worst, chosen and present settings first."""
+    """(use, settings) to trace: where one is shown to be worse, the largest loss first; best, worst, chosen and present
+    settings first."""
     worst: dict[str, Judged] = {}
     for judged in found.judged:
         if judged.named and (judged.use not in worst or _gap(judged) > _gap(worst[judged.use])):
             worst[judged.use] = judged
     order = sorted(worst.values(), key=_gap, reverse=True)[: uses_within(plan)]
-    by_label = {each.label: each for each in plan.candidates}
+    by_label = {candidate.label: candidate for candidate in plan.candidates}
     choice = (found.stated if plan.group is not None else found.choice) or found.choice
     picked = []
     for judged in order:
         behind = {name: known[0] for name in judged.figures.settings if (known := judged.behind_best(name))}
         ranked = sorted(judged.standings, key=lambda each: behind.get(each.setting, 1.0))
         labels = [ranked[0].setting, ranked[-1].setting, *([choice.setting] if choice else []), plan.in_force.label]
-        labels += [each.setting for each in ranked]
+        labels += [standing.setting for standing in ranked]
         most = cost(next(use for use in plan.uses if use.name == judged.use)).settings_most
         settings = [by_label[label] for label in dict.fromkeys(labels) if label in by_label][:most]
         picked.append((judged.use, settings))
@@ -138,43 +141,31 @@ def _gap(judged: Judged) -> float:
 
 
 def _that_fit(session: LiveSession, name: str, settings: Sequence[Candidate], end_s: float) -> list[Candidate]:
-    """As many of these as there is time for: a period of programs lasts as long as its units, as those did that were measured."""
+    """As many of these as there is time for: a period of programs lasts as long as its units, as those did that were
+    measured."""
     left_s = end_s - time.monotonic() - progress.STRETCH_OVERHEAD_S
+    state = progress.UseState(next(use for use in session.plan.uses if use.name == name), ())
     fit = []
-    for each in settings:
+    for setting in settings:
         lengths = [
             float(record.conditions["length_s"])
             for record in session.records
-            if record.setting == each.label and record.factors.get("use") == name
+            if record.setting == setting.label and record.factors.get("use") == name
         ]
-        state = progress.UseState(next(use for use in session.plan.uses if use.name == name), ())
         long = float(np.median(lengths)) if lengths and state.long_unit_s is not None else 0.0
         left_s -= max(SETTLE_S + cost(state.use).span_s, long) + progress.SWITCH_S
         if left_s < 0:
             break
-        fit.append(each)
+        fit.append(setting)
     return fit
 
 
 def _of_use(session: LiveSession, name: str, settings: Sequence[Candidate], end_s: float) -> dict[str, object]:
-    use: Use = next(each for each in session.plan.uses if each.name == name)
+    use: Use = next(known for known in session.plan.uses if known.name == name)
     disk = recorder.device_of(session.plan.leaves[0])
-    schedule = [(each, number, SETTLE_S + cost(use).span_s) for number, each in enumerate(settings)]
-    length = sum(seconds for _, _, seconds in schedule)
-    load = jobs.of_use(
-        use, session.place, session.plan.seed + len(session.records), length + LOAD_MARGIN_S, session.program
-    )
-    limit = session.place.memory_limit_bytes if load.buffered and memory.controller() is not None else None
+    schedule = [(setting, number, SETTLE_S + cost(use).span_s) for number, setting in enumerate(settings)]
     with meanwhile.recording(disk) as recorded:
-        done = stretch.run(
-            load,
-            schedule,
-            session.switch,
-            session.home,
-            session.target.leaf_names,
-            memory_limit_bytes=limit,
-            deadline_s=end_s,
-        )
+        done = session.under_load(use, schedule, end_s)
     traced: dict[str, object] = {"dropped": recorded.dropped, "settings": {}}
     for period in done.periods:
         end = round(period.after.monotonic_s * 1e9) - recorded.start_ns

@@ -1,4 +1,5 @@
-"""A short stretch of a drive's work as a picture: the head's path, what the drive did, which thread waited where, requests under way.
+"""A short stretch of a drive's work as a picture: the head's path, what the drive did, which thread waited where,
+requests under way.
 
 All tracks of a panel share one time axis. Shapes tell what colours tell too: each kind of work has a row of its own.
 """
@@ -37,8 +38,8 @@ class Range:
     @classmethod
     def of(cls, shown: Sequence[CloseUp]) -> Range:
         """Over all stretches, in sectors of 512 bytes; 0 to 1 where nothing was done."""
-        places = [(one.sector, one.sector + one.sectors) for each in shown for one in each.requests]
-        deepest = max((count for each in shown for _, count in each.depth), default=1)
+        places = [(one.sector, one.sector + one.sectors) for stretch in shown for one in stretch.requests]
+        deepest = max((count for stretch in shown for _, count in stretch.depth), default=1)
         return cls(
             min((low for low, _ in places), default=0), max((high for _, high in places), default=1), max(deepest, 1)
         )
@@ -99,9 +100,8 @@ def panel(found: CloseUp, look: Look, threads: Sequence[int], places: Range, wor
     titled(f"{places.deepest}", y + 4)
     titled("0", y + DEPTH_HEIGHT)
     y += DEPTH_HEIGHT
-    for share in (0, 0.5, 1):
+    for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         rules.append(f'<line class="grid" x1="{100 * share:g}%" x2="{100 * share:g}%" y1="{TOP}" y2="{y:.0f}"/>')
-        anchor = {0: "start", 1: "end"}.get(share, "middle")
         rules.append(
             f'<text x="{100 * share:g}%" y="{y + 14:.0f}" text-anchor="{anchor}">{three(share * found.span_ms) if share else 0}</text>'
         )

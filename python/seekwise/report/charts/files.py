@@ -30,10 +30,9 @@ def svg(drawn: PanelChart) -> str:
     step = AXIS_WIDTH + PANEL_WIDTH + GAP
     width = max(step * columns + 8, 420)
     better = f"{drawn.better} is better" if drawn.better else ""
-    words = ", ".join(each for each in (drawn.unit, better) if each)
+    words = ", ".join(word for word in (drawn.unit, better) if word)
     body = [f'<text class="title" x="8" y="20">{escape(drawn.title)}{escape(f" [{words}]") if words else ""}</text>']
-    top = 32
-    legend, top = _legend(drawn.looks, width, top)
+    legend, top = _legend(drawn.looks, width, 32)
     body += legend
     for number, panel in enumerate(drawn.panels):
         x, y = 8 + step * (number % columns), top + (TOTAL + 46) * (number // columns)
@@ -65,7 +64,8 @@ LIVE_STYLE = (
 
 
 def framed(picture: str, title: str, looks: Sequence[Look], below: str = "") -> str:
-    """A picture of a live-switched run, which on its page follows the width, as an SVG of fixed size with title and legend."""
+    """A picture of a live-switched run, which on its page follows the width, as an SVG of fixed size with title and
+    legend."""
     body = "".join(re.findall(r"<svg.*</svg>", picture, re.DOTALL))
     legend, top = _legend(looks, LIVE_WIDTH, 32)
     height = max(int(found) for found in re.findall(r'<svg[^>]* height="(\d+)"', body))

@@ -29,7 +29,8 @@ def _place(factor: float) -> float:
 
 
 def tips(rows: Sequence[tuple[float, float, str]]) -> str:
-    """Attributes of an svg whose values can be read at the pointer or with the arrow keys: (per cent of the width, pixels from the top, words)."""
+    """Attributes of an svg whose values can be read at the pointer or with the arrow keys: (per cent of the width,
+    pixels from the top, words)."""
     values = [[round(10 * x), round(y), words] for x, y, words in rows]
     return f"tabindex=\"0\" data-tips='{escape(json.dumps(values, separators=(',', ':'), ensure_ascii=True))}'"
 
@@ -51,7 +52,8 @@ class Value:
     value: float
     """Measured, in the figure's unit."""
     expected: tuple[float, float, float] | None
-    """(middle, 90 % interval) of what is to be expected, in the same unit; None for the setting that the others are held against."""
+    """(middle, 90 % interval) of what is to be expected, in the same unit; None for the setting that the others are
+    held against."""
     text: str
     """The measured value with its unit."""
     words: str
@@ -60,7 +62,8 @@ class Value:
     chosen: bool = False
 
     def picture(self, end: float) -> Markup:
-        """A bar of the measured value, above it a mark and a line for what is to be expected. `end`: the value at the right edge."""
+        """A bar of the measured value, above it a mark and a line for what is to be expected. `end`: the value at the
+        right edge."""
 
         def place(value: float) -> float:
             return RIGHT * min(max(value, 0.0), end) / end
@@ -86,11 +89,12 @@ class Value:
 
 
 def values_end(rows: Sequence[Value]) -> float:
-    """The value at the right edge of a panel: all of it in view, unless one value is so large that the others could not be told apart."""
+    """The value at the right edge of a panel: all of it in view, unless one value is so large that the others could not
+    be told apart."""
     known = [row.value for row in rows]
     far = [row.expected[2] for row in rows if row.expected is not None]
     # An interval that nothing bounds does not set the scale.
-    return min(max([*known, *(min(each, 1.5 * max(known)) for each in far)]), VALUES_SPAN_MOST * min(known)) or 1.0
+    return min(max([*known, *(min(value, 1.5 * max(known)) for value in far)]), VALUES_SPAN_MOST * min(known)) or 1.0
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,7 @@ class Distance:
     """Up to this factor settings count as equal."""
     chosen: bool = False
     in_force: bool = False
+    is_best: bool = False
 
     @property
     def title(self) -> str:
@@ -176,7 +181,8 @@ def loss_axis() -> Markup:
 
 @dataclass(frozen=True)
 class Band:
-    """One period: from, to and the end of its cut part (seconds from the stretch's start); css class and number of its setting."""
+    """One period: from, to and the end of its cut part (seconds from the stretch's start); css class and number of its
+    setting."""
 
     start_s: float
     end_s: float
@@ -251,7 +257,8 @@ def nines(
     *,
     height: int = 170,
 ) -> Markup:
-    """Latency [ms] over the share of requests that are faster, on a scale of nines. Curves: (css class, dash, [(nines, ms)])."""
+    """Latency [ms] over the share of requests that are faster, on a scale of nines. Curves: (css class, dash, [(nines,
+    ms)])."""
     points = [point for _, _, line in curves for point in line if point[1] > 0]
     if not points:
         return Markup("")
@@ -282,9 +289,11 @@ def nines(
             if value > 0 and abs(x - round(2 * x) / 2) < 0.02
         ]
     for css, dash, line in curves:
-        at = [f"{1000 * x / most:.0f} {y(math.log10(value)):.1f}" for x, value in line if value > 0]
-        if at:
-            drawn.append(f'<g class="{css}"><path class="curve" stroke-dasharray="{dash}" d="M{"L".join(at)}"/></g>')
+        vertices = [f"{1000 * x / most:.0f} {y(math.log10(value)):.1f}" for x, value in line if value > 0]
+        if vertices:
+            drawn.append(
+                f'<g class="{css}"><path class="curve" stroke-dasharray="{dash}" d="M{"L".join(vertices)}"/></g>'
+            )
     return Markup(
         f'<div class="plot nines"><svg class="yaxis" width="60" height="{total}" aria-hidden="true">{"".join(axis)}</svg>'
         f'<svg class="tips" role="img" {tips(read)} width="100%" height="{total}"><title>{escape(title)}</title>{"".join(parts)}'

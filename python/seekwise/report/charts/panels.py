@@ -1,6 +1,7 @@
 """Small multiples as HTML and SVG: a panel per operation, a line per candidate, intervals, a table behind.
 
-Drawn for a page that may be 320 or 1100 pixels wide, light or dark: horizontal places are per cents, text keeps its size, colours are classes.
+Drawn for a page that may be 320 or 1100 pixels wide, light or dark: horizontal places are per cents, text keeps its
+size, colours are classes.
 `templates/page.js` draws the same when a reader chooses other factors.
 """
 
@@ -22,7 +23,8 @@ LABEL_WIDTH_PX = 175.0
 """What the labels of the x axis may fill on the narrowest page."""
 CHARACTER_PX = 6.6
 SHOWN_MOST = 3.0
-"""An interval is drawn up to so many times the greatest value: two scattered repeats would press everything else onto the axis."""
+"""An interval is drawn up to so many times the greatest value: two scattered repeats would press everything else onto
+the axis."""
 LOG_FROM = 60.0
 
 
@@ -70,17 +72,17 @@ class PanelChart:
     @property
     def looks(self) -> list[Look]:
         """Every candidate once, in order."""
-        return list({each.look.label: each.look for panel in self.panels for each in panel.series}.values())
+        return list({line.look.label: line.look for panel in self.panels for line in panel.series}.values())
 
     @property
     def points(self) -> int:
         """Over all panels and series."""
-        return sum(len(each.points) for panel in self.panels for each in panel.series)
+        return sum(len(line.points) for panel in self.panels for line in panel.series)
 
 
 def is_wide(panel: Panel) -> bool:
     """Whether values span so much that a logarithmic axis is needed to read them."""
-    values = [p.value for each in panel.series for p in each.points if p.value > 0]
+    values = [p.value for line in panel.series for p in line.points if p.value > 0]
     return bool(values) and max(values) / min(values) >= LOG_FROM
 
 
@@ -88,7 +90,7 @@ def figure(drawn: PanelChart) -> Markup:
     """The chart with legend, caption and table."""
     panels = Markup("").join(_panel(drawn, panel, number) for number, panel in enumerate(drawn.panels))
     better = f"{drawn.better} is better" if drawn.better else ""
-    words = ", ".join(each for each in (drawn.unit, better) if each)
+    words = ", ".join(word for word in (drawn.unit, better) if word)
     heading = f"<h3>{escape(drawn.title)} <small>{escape(words)}</small></h3>"
     return Markup(
         f'<figure class="chart" id="{escape(drawn.name)}">{heading}{legend(drawn.looks, drawn.colour_title)}'
@@ -171,8 +173,9 @@ class Scale:
 
     @classmethod
     def of(cls, panel: Panel) -> Scale:
-        """Logarithmic over whole decades where values span more than a factor of 60; else from zero to just above the highest interval."""
-        points = [point for each in panel.series for point in each.points]
+        """Logarithmic over whole decades where values span more than a factor of 60; else from zero to just above the
+        highest interval."""
+        points = [point for line in panel.series for point in line.points]
         most = max((point.value for point in points), default=1.0) or 1.0
         if not is_wide(panel):
             highest = max((min(p.high or p.value, SHOWN_MOST * most) for p in points), default=1.0)
@@ -201,20 +204,22 @@ TOTAL = HEIGHT + TOP + 22
 
 
 def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
-    """(y axis, plot) as content of two SVG elements; `width` in pixels where it is known, else lines stretch with the page."""
+    """(y axis, plot) as content of two SVG elements; `width` in pixels where it is known, else lines stretch with the
+    page."""
     scale = Scale.of(panel)
     axis = "".join(f'<text x="48" y="{y + 4:.1f}" text-anchor="end">{text}</text>' for y, text in scale.marks)
     grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for y, _ in scale.marks)
     count, places = len(panel.series), len(panel.labels)
-    places_taken = [point.place for each in panel.series for point in each.points]
+    places_taken = [point.place for line in panel.series for point in line.points]
     # Beside each other only where they share a place.
     count = count if len(set(places_taken)) < len(places_taken) else 1
-    lines = [_series(each, at, count, places, scale, width) for at, each in enumerate(panel.series)]
+    lines = [_series(line, at, count, places, scale, width) for at, line in enumerate(panel.series)]
     return axis, f"{grid}{''.join(lines)}{x_labels(panel.labels)}"
 
 
 def named_below(labels: Sequence[str]) -> bool:
-    """Names that do not fit side by side: each has its number at the axis. A scale is readable with every n-th of its values."""
+    """Names that do not fit side by side: each has its number at the axis. A scale is readable with every n-th of its
+    values."""
     return _step(labels) > 1 and not any(text[:1].isdigit() for text in labels)
 
 
@@ -292,9 +297,9 @@ def table(drawn: PanelChart) -> Markup:
     rows = []
     for panel in drawn.panels:
         by_place: dict[int, dict[str, float]] = {}
-        for each in panel.series:
-            for point in each.points:
-                by_place.setdefault(point.place, {})[each.look.label] = point.value
+        for line in panel.series:
+            for point in line.points:
+                by_place.setdefault(point.place, {})[line.look.label] = point.value
         for place in sorted(by_place):
             cells = "".join(f'<td class="n">{three(by_place[place].get(look.label))}</td>' for look in looks)
             rows.append(f"<tr><td>{escape(panel.title)}</td><td>{escape(panel.labels[place])}</td>{cells}</tr>")

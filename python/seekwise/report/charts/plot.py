@@ -1,4 +1,5 @@
-"""Pictures of fixed size as SVG text, on a white sheet: axes, lines, areas and marks. Marks tell their values (`page.js` reads `data-t`)."""
+"""Pictures of fixed size as SVG text, on a white sheet: axes, lines, areas and marks. Marks tell their values
+(`page.js` reads `data-t`)."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ def rect(a: Point, b: Point, fill: str, said: object = "", stroke: str = "none")
 def axes(
     box: tuple[Point, Point], x: Point, y: Point, titles: tuple[str, str], *, log: bool = False
 ) -> tuple[Place, str]:
-    """(from values to points, the axes) of a graph in `box`, left upper to right lower corner, over the values `x` and `y`."""
+    """(from values to points, the axes) of a graph in `box`, left upper to right lower corner, over the values `x` and
+    `y`."""
     (left, top), (right, bottom) = box
     low, high = (math.log10(x[0]), math.log10(x[1])) if log else x
 

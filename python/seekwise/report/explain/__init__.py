@@ -1,6 +1,8 @@
-"""Explanations: terms as short Markdown texts in `units/`, drive and controller models and schedulers from the numbers in force.
+"""Explanations: terms as short Markdown texts in `units/`, drive and controller models and schedulers from the numbers
+in force.
 
-A text begins with its title, `also:` lists other words for it, `see:` leads on. `{access_table}` is filled from the drive
+A text begins with its title, `also:` lists other words for it, `see:` leads on. `{access_table}` is filled from the
+drive
 models, and a scheduler's text is followed by its tunables as the registry knows them, so nothing is said twice.
 """
 
@@ -35,7 +37,7 @@ def explain(word: str) -> Explanation:
             return _with_program(_unit(unit), word)
     if name == "models":
         return _models()
-    if scheduler := schedulers.known().get(word.lower()):
+    if scheduler := schedulers.registry().get(word.lower()):
         # Without a text of its own: what its file says.
         return Explanation(
             scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), _tunables(scheduler.name)
@@ -47,8 +49,8 @@ def explain(word: str) -> Explanation:
     except ValueError as error:
         if tunable := _tunable(word):
             return tunable
-        if found := program.explained(word):
-            return Explanation(word, "program", *found)
+        if of_program := program.explained(word):
+            return Explanation(word, "program", *of_program)
         if offered := _offered_here(word):
             return offered
         if word.partition("/")[0] in _model_names():
@@ -68,12 +70,12 @@ def _model_names() -> set[str]:
 def _offered_here(word: str, root: Path = Path("/")) -> Explanation | None:
     """A scheduler that the kernel of this machine offers and that no table knows."""
     name = word.strip()
-    devices = [each for each in read_stack(root).devices.values() if name in each.schedulers_offered]
+    devices = [device for device in read_stack(root).devices.values() if name in device.schedulers_offered]
     if not devices:
         return None
-    used = [each for each in devices if each.scheduler == name]
+    used = [device for device in devices if device.scheduler == name]
     text = (
-        f"{name} is a scheduler of this kernel, offered by {', '.join(each.name for each in devices)}. Seekwise measures, sets and "
+        f"{name} is a scheduler of this kernel, offered by {', '.join(device.name for device in devices)}. Seekwise measures, sets and "
         "restores it like any other. It has no model of it, so it cannot simulate it, and does not know its tunables: "
         f"`--vary iosched.NAME=VALUE,VALUE` tries values of one."
     )
@@ -232,7 +234,8 @@ HOST_MS = 0.02
 
 
 def _access_table() -> str:
-    """The parts of a random read of 4 KiB at depth 1, from the models and measured on them: over the whole disk and over a small part."""
+    """The parts of a random read of 4 KiB at depth 1, from the models and measured on them: over the whole disk and
+    over a small part."""
     lines = [
         f"{'[ms]':12}  {'processing':>10}  {'seek':>5}  {'settling':>8}  {'rotation':>8}  {'together':>8}  {'over 4 %':>8}"
     ]
@@ -240,8 +243,10 @@ def _access_table() -> str:
     base |= {"block_bytes": 4096, "warm_up": 20, "commands": 2000}
     for name in DISKS_OF_THE_TEXTS:
         asked = [{**base, "model": name}, {**base, "model": name, "to": SMALL_PART}]
-        whole, part = (each["latency_us"] / 1000 for each in json.loads(_core.measure_drives(json.dumps(asked))))
-        values = {key: each["value"] for key, each in json.loads(_core.drive_model(name))["parameters"].items()}
+        whole, part = (load["latency_us"] / 1000 for load in json.loads(_core.measure_drives(json.dumps(asked))))
+        values = {
+            key: parameter["value"] for key, parameter in json.loads(_core.drive_model(name))["parameters"].items()
+        }
         processing = values["command_overhead_ms"] + values.get("arm_setup_ms", 0.0) + HOST_MS
         settling, rotation = values["seek_track_to_track_ms"], 60_000 / values["rpm"] / 2
         seek = whole - processing - settling - rotation

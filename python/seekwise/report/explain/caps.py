@@ -1,4 +1,5 @@
-"""Where the lock of a scheduler caps a fast drive, by published figures; what a run tells of it: `report/insights/locks.py`."""
+"""Where the lock of a scheduler caps a fast drive, by published figures; what a run tells of it:
+`report/insights/locks.py`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SEE = ("hardware-raid", "tw_cli", "raid", "write-cache", "storage-kinds")
 
 def explained(word: str) -> Explanation | None:
     """The controller called so; None when there is none."""
-    model = controllers.known(word)
+    model = controllers.model_of(word)
     if model is None:
         return None
     order = list(BASIS)

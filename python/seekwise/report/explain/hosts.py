@@ -22,8 +22,8 @@ def explained(word: str) -> Explanation | None:
         return None
     parameters = [
         ModelParameter(
-            name, each["value"], each["unit"], each["lo"], each["hi"], each["confidence"], f"{each['meaning']}: {each['source']}"
+            name, parameter["value"], parameter["unit"], parameter["lo"], parameter["hi"], parameter["confidence"], f"{parameter['meaning']}: {parameter['source']}"
         )
-        for name, each in model["parameters"].items()
+        for name, parameter in model["parameters"].items()
     ]  # fmt: skip
     return Explanation(word, "model", model["name"], TEXT.format_map(model), SEE, parameters=parameters)

@@ -1,4 +1,5 @@
-"""The program's own words: commands, settings that a study may vary, workloads, profiles and studies, from where they are defined."""
+"""The program's own words: commands, settings that a study may vary, workloads, profiles and studies, from where they
+are defined."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def words() -> list[str]:
     """Names of commands, settings, uses, profiles and studies, for suggestions."""
     from seekwise.workload.study import profiles, starters, uses
 
-    named = [name for each in uses.shipped() for name in (each.name, each.group)]
+    named = [name for use in uses.shipped() for name in (use.name, use.group)]
     return [*commands(), *factors.FACTORS, *named, *profiles.names(), *starters.names()]
 
 
@@ -113,16 +114,16 @@ def use(name: str) -> Entry | None:
     from seekwise.workload.study import load_words, uses
 
     wanted = name.replace(" ", "-")
-    found = [each for each in uses.shipped() if wanted in (each.name, each.group)]
+    found = [use for use in uses.shipped() if wanted in (use.name, use.group)]
     if not found:
         return None
     parts = []
-    for each in found:
-        jobs = "; ".join(f"{job} ({role}): {load}" for job, role, load in load_words.use_rows(each))
-        compared = ", ".join(f"{metric.kind} of {metric.job}" for metric in each.metrics)
-        parts.append(f"{each.name}: {each.title}. {each.why} Jobs: {jobs}. Compared: {compared}.")
+    for use in found:
+        jobs = "; ".join(f"{job} ({role}): {load}" for job, role, load in load_words.use_rows(use))
+        compared = ", ".join(f"{metric.kind} of {metric.job}" for metric in use.metrics)
+        parts.append(f"{use.name}: {use.title}. {use.why} Jobs: {jobs}. Compared: {compared}.")
     parts.append(f"`seekwise tune PATH --for {wanted}` measures it.")
-    if weighs := next((each.requests for each in found if each.requests is not None), None):
+    if weighs := next((use.requests for use in found if use.requests is not None), None):
         total = sum(weighs.operations.values())
         shares = (f"{name.replace('_', ' ')} {100 * share / total:.0f} %" for name, share in weighs.operations.items())
         parts.append(

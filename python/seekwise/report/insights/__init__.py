@@ -1,11 +1,15 @@
 """Insights in words, computed from the records of any backend: each a sentence with its numbers.
 
-`schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat one drive, where it
-doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a controller beside
-md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the drives; `protects` whom it protects from
+`schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat
+one drive, where it
+doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a
+controller beside
+md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the
+drives; `protects` whom it protects from
 writers; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
 
-What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each kind.
+What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each
+kind.
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ COMPARED = ("system", "load", "job", "threads", "block")
 
 
 def _alike(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
-    """Records that differ in what is compared alone, each group with its conditions in words; no words where all are one."""
+    """Records that differ in what is compared alone, each group with its conditions in words; no words where all are
+    one."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         _, conditions = combination_key.parse(record.combination)
@@ -59,7 +64,7 @@ def _of_alike(words: str, records: Sequence[Record], systems: Sequence[System]) 
         *pairs.find(means, systems),
         *controllers.find(means, systems),
     ]
-    return [replace(each, text=f"{words}: {each.text}") for each in found] if words else found
+    return [replace(finding, text=f"{words}: {finding.text}") for finding in found] if words else found
 
 
 def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
@@ -68,14 +73,17 @@ def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
 
 
 def strongest(found: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
-    """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their strength."""
+    """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their
+    strength."""
     order = sorted(found, key=lambda each: -each.strength)
-    first = list({each.kind: each for each in reversed(order)}.values())
+    first = list({finding.kind: finding for finding in reversed(order)}.values())
     first.sort(key=lambda each: -each.strength)
     chosen: list[Finding] = []
-    for each in (*first, *(each for each in order if each not in first)):
-        if len(chosen) < most and sum(known.kind == each.kind for known in chosen) < OF_A_KIND_MOST.get(each.kind, 2):
-            chosen.append(each)
+    for finding in (*first, *(finding for finding in order if finding not in first)):
+        if len(chosen) < most and sum(known.kind == finding.kind for known in chosen) < OF_A_KIND_MOST.get(
+            finding.kind, 2
+        ):
+            chosen.append(finding)
     return sorted(chosen, key=lambda each: -each.strength)
 
 

@@ -14,11 +14,12 @@ Numbers = TypeVar("Numbers")
 @dataclass(frozen=True)
 class Finding:
     kind: str
-    """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk, pair, controller,
+    """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk,
+    pair, controller,
     jobs, loads, lock, protects."""
     text: str
     """One sentence without a period."""
-    numbers: dict[str, object] = field(default_factory=dict)
+    numbers: Mapping[str, object] = field(default_factory=dict)
     strength: float = 0.0
     """Natural logarithm of the greatest ratio that it states: what orders insights."""
 
@@ -34,4 +35,4 @@ def means(
 
 def _mean(repeats: Sequence[Numbers]) -> Numbers:
     names = [one.name for one in fields(repeats[0])]  # type: ignore[arg-type]
-    return type(repeats[0])(*(fmean(getattr(each, name) for each in repeats) for name in names))
+    return type(repeats[0])(*(fmean(getattr(repeat, name) for repeat in repeats) for name in names))

@@ -9,8 +9,9 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+from seekwise.judge.repeats import Place
 from seekwise.report.insights.finding import Finding
-from seekwise.report.insights.means import NAMES, Means, Place, span
+from seekwise.report.insights.means import NAMES, Means, span
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import size_word
 

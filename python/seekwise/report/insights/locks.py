@@ -1,4 +1,5 @@
-"""Where a scheduler's lock ends what a drive can do: up to which rate it costs nothing, and from where it caps the drive.
+"""Where a scheduler's lock ends what a drive can do: up to which rate it costs nothing, and from where it caps the
+drive.
 
 Rests on trials that tell how long processors waited for locks (hosts whose cores are simulated one by one).
 """
@@ -42,7 +43,7 @@ def _measured(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Lock
         if not isinstance(waited, float) or busy <= 0 or phase.ios <= 0:
             continue
         measured = LockMeans(
-            sum(each.iops for each in record.phases), waited / busy, 1e6 * busy / sum(p.ios for p in record.phases)
+            sum(part.iops for part in record.phases), waited / busy, 1e6 * busy / sum(p.ios for p in record.phases)
         )
         place = (str(record.factors.get("system", "")), record.combination)
         grouped.setdefault(place, {}).setdefault(record.setting, []).append(measured)
@@ -69,11 +70,11 @@ def find(records: Sequence[Record]) -> list[Finding]:
 def summary(records: Sequence[Record]) -> str | None:
     """`Each drive has one lock: mq-deadline costs less than 5 % up to 204,000 requests per second and caps at 476,000 …`; None where no lock binds."""
     parts = []
-    capped = [each for each in find(records) if each.numbers["cap_iops"]]
-    for setting in dict.fromkeys(str(each.numbers["setting"]) for each in capped):
+    capped = [finding for finding in find(records) if finding.numbers["cap_iops"]]
+    for setting in dict.fromkeys(str(finding.numbers["setting"]) for finding in capped):
         # The system on which the lock binds most tightly: the same cap with more processors waiting for it.
         worst = max(
-            (each for each in capped if each.numbers["setting"] == setting),
+            (finding for finding in capped if finding.numbers["setting"] == setting),
             key=lambda each: float(str(each.numbers["waited"])),
         )
         free, cap = worst.numbers["free_iops"], worst.numbers["cap_iops"]

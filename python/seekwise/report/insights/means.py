@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from seekwise.judge.repeats import MIB, Place, repeats
+from seekwise.judge.repeats import MIB, Metric, Place, repeats
 from seekwise.number_text import three
 from seekwise.store.operations import OPERATIONS
 from seekwise.store.record import Record
 
-METRICS = ("rate", "access_time", "cpu_efficiency")
+METRICS: tuple[Metric, ...] = ("rate", "access_time", "cpu_efficiency")
 UNITS = {"rate": "MB/s", "access_time": "ms", "cpu_efficiency": "MB per system-CPU second"}
 SCALE = {"rate": MIB / 1e6, "access_time": 1.0, "cpu_efficiency": MIB / 1e6}
 """Repeats count in 2^20 bytes; a MB here has 10^6 bytes, as everywhere else."""
@@ -23,7 +24,8 @@ NAMES = {
     "mixed": "mixed load",
 }
 LEVEL = 0.10
-"""Values nearer than this are called level: three times the 3 % at which single winners are ties, since whole curves are compared."""
+"""Values nearer than this are called level: three times the 3 % at which single winners are ties, since whole curves
+are compared."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Means:
 
     @classmethod
     def of(cls, records: Sequence[Record], order: Sequence[str] = ()) -> Means:
-        """Throughput in MB/s (10⁶ bytes), other units as in `UNITS`. `order`: names of systems as the study lists them."""
+        """Throughput in MB/s (10⁶ bytes), other units as in `UNITS`. `order`: names of systems as the study lists
+        them."""
         values: dict[str, dict[Place, float]] = {}
         noises: list[float] = []
         for metric in METRICS:
@@ -67,7 +70,7 @@ class Means:
         """`no difference beyond 10 %`; with noisy repeats, what hides a difference is said."""
         return f"no difference beyond {100 * self.level:.0f} %" + ("" if self.quiet else ", which is the noise")
 
-    def axis(self, position: int) -> list:
+    def axis(self, position: int) -> list[Any]:
         """Values of one part of the place, in order."""
         found = {place[position] for place in self.values["rate"]}
         if position == 0 and self.order:

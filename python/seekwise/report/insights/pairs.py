@@ -94,7 +94,9 @@ def _pair(means: Means, first: System, second: System, differs: str) -> Finding 
         if all(_is_level(ratio, means.level) for ratio in values):
             level.append(NAMES[operation])
             continue
-        parts.append((max(abs(math.log(r)) for r in values), f"{_said(ratios, means.level)} in {NAMES[operation]}"))
+        parts.append(
+            (max(abs(math.log(r)) for r in values), f"{_ratios_text(ratios, means.level)} in {NAMES[operation]}")
+        )
     if not numbers:
         return None
     strength = max((part[0] for part in parts), default=0.0)
@@ -122,7 +124,7 @@ def _is_level(ratio: float, level: float) -> bool:
     return 1 - min(ratio, 1 / ratio) <= level
 
 
-def _said(ratios: dict[str, dict[int, float]], level: float) -> str:
+def _ratios_text(ratios: dict[str, dict[int, float]], level: float) -> str:
     """`+50 % with noop, level with cfq`, or over request sizes `from -2 % (8k) to +35 % (1024k)`."""
     sizes = {size for by_size in ratios.values() for size in by_size}
     if len(sizes) > 1:
@@ -134,9 +136,9 @@ def _said(ratios: dict[str, dict[int, float]], level: float) -> str:
     said = []
     for members in ([n for n, r in apart.items() if r > 1], [n for n, r in apart.items() if r < 1]):
         if members:
-            low, high = change(min(apart[n] for n in members)), change(max(apart[n] for n in members))
-            unit = next((u for u in (" times", " %") if low.endswith(u) and high.endswith(u)), "")
-            said.append(f"{low if low == high else f'{low.removesuffix(unit)} to {high}'}{_who(members, single)}")
+            least, most = change(min(apart[n] for n in members)), change(max(apart[n] for n in members))
+            unit = next((u for u in (" times", " %") if least.endswith(u) and most.endswith(u)), "")
+            said.append(f"{least if least == most else f'{least.removesuffix(unit)} to {most}'}{_who(members, single)}")
     same = [name for name in single if name not in apart]
     return ", ".join([*said, f"level{_who(same, single)}"] if same else said)
 

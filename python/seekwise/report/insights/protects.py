@@ -63,9 +63,9 @@ def summary(records: Sequence[Record]) -> str | None:
     if not known:
         return None
     saved: dict[str, list[str]] = {}
-    for each in known:
-        if each.numbers["protects"]:
-            saved.setdefault(str(each.numbers["protects"]), []).append(str(each.numbers["system"]))
+    for finding in known:
+        if finding.numbers["protects"]:
+            saved.setdefault(str(finding.numbers["protects"]), []).append(str(finding.numbers["system"]))
     if not saved:
         where = "on any system" if len(known) > 1 else "here"
         return f"Readers next to writers: no scheduler shortens their p99 by {100 * LEVEL:.0f} % or more {where}"
@@ -88,7 +88,7 @@ def _of(system: str, settings: Mapping[str, ReadWriteMeans]) -> Finding:
         f"readers next to writers on {system}: {verdict}; p99 of a read is {three(without.p99_ms)} ms under {WITHOUT}, {said} "
         f"({thousands(without.reads)} reads and {thousands(without.writes)} writes per second under {WITHOUT})"
     )
-    worst = max(each.p99_ms for each in settings.values())
+    worst = max(setting.p99_ms for setting in settings.values())
     numbers: dict[str, object] = {
         "system": system,
         "p99_ms": {name: measured.p99_ms for name, measured in settings.items()},

@@ -1,4 +1,5 @@
-"""What a table over request sizes says of arrays: where each begins to beat one drive of its kind, in multiples of its chunk; where it
+"""What a table over request sizes says of arrays: where each begins to beat one drive of its kind, in multiples of its
+chunk; where it
 doubles it; where random meets sequential; which chunk does best; what several jobs change."""
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
         one += _meetings(means, systems, setting, counts[0])
         one += _chunks(means, systems, setting, counts[0])
         one += _jobs(means, systems, setting, counts)
-        found += [replace(each, text=f"With {setting}: {each.text}") for each in one] if several else one
+        found += [replace(finding, text=f"With {setting}: {finding.text}") for finding in one] if several else one
     return found
 
 
@@ -72,7 +73,8 @@ def _named(array: System) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """One array against one drive: the request size from which on it beats and doubles it, and the greatest gain, by operation."""
+    """One array against one drive: the request size from which on it beats and doubles it, and the greatest gain, by
+    operation."""
 
     array: System
     ratios: dict[str, Line]
@@ -185,7 +187,8 @@ def _chunks(means: Means, systems: Sequence[System], setting: str, threads: int)
             single = _single(array, systems)
             if single is None or array.kernel != kernel or not array.chunk_kib:
                 continue
-            small, large = [], []
+            small: list[float] = []
+            large: list[float] = []
             for operation in means.axis(2):
                 one, many = (line(means, s.name, setting, operation, threads) for s in (single, array))
                 for size in many:

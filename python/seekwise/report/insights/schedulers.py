@@ -1,13 +1,15 @@
-"""What settings do on one system: groups that behave alike (branches), trend over threads, slope per thread, spread, CPU cost.
+"""What settings do on one system: groups that behave alike (branches), trend over threads, slope per thread, spread,
+CPU cost.
 
-Two settings are of one group when they are level at every thread count, directly or through others between them. Where that chains
+Two settings are of one group when they are level at every thread count, directly or through others between them. Where
+that chains
 settings together that are not level themselves, there are no clear groups, and only the range is said.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -50,7 +52,8 @@ class SettingCurves:
 
     @property
     def factor(self) -> float:
-        """Mean rate of the first group over that of the last; without clear groups of the first setting over the last."""
+        """Mean rate of the first group over that of the last; without clear groups of the first setting over the
+        last."""
         first, last = (self.groups[0], self.groups[-1]) if self.is_clear else ([self.ranked[0]], [self.ranked[-1]])
         low = mean(average(self.curves, last).values())
         return mean(average(self.curves, first).values()) / low if low > 0 else math.inf
@@ -147,7 +150,7 @@ def spread(curves: dict[str, Curve]) -> float:
     return mean(shares) if shares else 0.0
 
 
-def mean(values) -> float:
+def mean(values: Iterable[float]) -> float:
     """Arithmetic mean of at least one value."""
     given = list(values)
     return sum(given) / len(given)
@@ -210,9 +213,13 @@ def _where(means: Means, members: Sequence[SettingCurves]) -> str:
 def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """Systems on which the same settings stand together in the same order are one sentence."""
     merged: dict[tuple[object, ...], list[SettingCurves]] = {}
-    for each in known:
-        order = tuple(tuple(sorted(members)) for members in each.groups) if each.is_clear else ("unclear", each.system)
-        merged.setdefault((each.operation, each.size, order), []).append(each)
+    for of_system in known:
+        order = (
+            tuple(tuple(sorted(members)) for members in of_system.groups)
+            if of_system.is_clear
+            else ("unclear", of_system.system)
+        )
+        merged.setdefault((of_system.operation, of_system.size, order), []).append(of_system)
     found = []
     for members in merged.values():
         first = members[0]
@@ -241,8 +248,7 @@ def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             text = f"{where}: no clear groups; {best} reaches {times} the rate of {worst}"
             found.append(Finding("groups", text, numbers, strength))
             continue
-        order = list(first.curves)
-        names = [listed(pieces(members_, order)) for members_ in first.groups]
+        names = [listed(pieces(members_, list(first.curves))) for members_ in first.groups]
         equal = set.intersection(*(set(m.level_at) for m in members))
         together = f"; level at {listed(map(str, sorted(equal)))} thread{'' if equal == {1} else 's'}" if equal else ""
         between = f"; {listed(_shortened(names[1:-1]))} between" if len(names) > 2 else ""
@@ -264,8 +270,8 @@ def _shortened(parts: list[str]) -> list[str]:
 def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
     """What each further thread adds to the access time, where that is linear."""
     merged: dict[tuple[object, ...], list[tuple[SettingCurves, dict[str, Curve], list[list[str]]]]] = {}
-    for each in known:
-        curves = curves_of(means, "access_time", each.system, each.operation, each.size)
+    for of_system in known:
+        curves = curves_of(means, "access_time", of_system.system, of_system.operation, of_system.size)
         if len(curves) < 2 or len(next(iter(curves.values()))) < 3:
             continue
         if min(slope(curve)[1] for curve in curves.values()) < FIT_MIN:
@@ -275,7 +281,7 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
         typical = mean([slope(curve)[0] for curve in curves.values()])
         # Systems whose slopes are of another size are another sentence.
         size = round(math.log(typical) / ALIKE_SLOPES) if typical > 0 else None
-        merged.setdefault((each.operation, each.size, order, size), []).append((each, curves, found))
+        merged.setdefault((of_system.operation, of_system.size, order, size), []).append((of_system, curves, found))
     insights = []
     for members in merged.values():
         first, curves, found = members[0]
@@ -300,17 +306,18 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
 
 
 def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
-    """CPU efficiency of the settings: equal or not, constant over threads or not, beyond what the host's clock scatters."""
-    merged: dict[tuple[object, ...], list[tuple[SettingCurves, dict[str, Curve], float, float, float]]] = {}
-    for each in known:
-        curves = curves_of(means, "cpu_efficiency", each.system, each.operation, each.size)
+    """CPU efficiency of the settings: equal or not, constant over threads or not, beyond what the host's clock
+    scatters."""
+    merged: dict[tuple[str, int, bool, bool], list[tuple[SettingCurves, dict[str, Curve], float, float, float]]] = {}
+    for of_system in known:
+        curves = curves_of(means, "cpu_efficiency", of_system.system, of_system.operation, of_system.size)
         if len(curves) < 2:
             continue
         over_settings, over_threads = spread(curves), mean([_range(curve.values()) for curve in curves.values()])
-        noise = _tick_noise(means, each, curves)
+        noise = _tick_noise(means, of_system, curves)
         equal, constant = over_settings <= noise, over_threads <= noise
-        merged.setdefault((each.operation, each.size, equal, constant), []).append(
-            (each, curves, over_settings, over_threads, noise)
+        merged.setdefault((of_system.operation, of_system.size, equal, constant), []).append(
+            (of_system, curves, over_settings, over_threads, noise)
         )
     found = []
     for (_, _, equal, constant), members in merged.items():
@@ -346,13 +353,14 @@ def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]
     return found
 
 
-def _range(values) -> float:
+def _range(values: Iterable[float]) -> float:
     given = list(values)
     return (max(given) - min(given)) / max(given) if max(given) > 0 else 0.0
 
 
 RANGE_OF_FOUR = 2.1
-"""Expected range of four draws in standard deviations: what a clock alone spreads over four settings or thread counts."""
+"""Expected range of four draws in standard deviations: what a clock alone spreads over four settings or thread
+counts."""
 
 
 def _tick_noise(means: Means, each: SettingCurves, curves: dict[str, Curve]) -> float:
@@ -369,14 +377,14 @@ def _tick_noise(means: Means, each: SettingCurves, curves: dict[str, Curve]) -> 
 def _spreads(known: Sequence[SettingCurves]) -> list[Finding]:
     """Which operation the setting matters in: the range over systems and request sizes."""
     shares: dict[str, list[float]] = {}
-    for each in known:
-        shares.setdefault(each.operation, []).append(spread(each.curves))
+    for of_system in known:
+        shares.setdefault(of_system.operation, []).append(spread(of_system.curves))
     if len(shares) < 2:
         return []
     order = sorted(shares, key=lambda operation: -mean(shares[operation]))
     parts = [f"{span((100 * s for s in shares[operation]), '%')} in {NAMES[operation]}" for operation in order]
-    systems = {each.system for each in known}
-    sizes = {each.size for each in known}
+    systems = {of_system.system for of_system in known}
+    sizes = {of_system.size for of_system in known}
     by = [word for word, several in (("system", len(systems) > 1), ("request size", len(sizes) > 1)) if several]
     text = f"The setting matters most in {NAMES[order[0]]}: rates differ by {', '.join(parts)}"
     text += f" (depending on {' and '.join(by)})" if by else ""

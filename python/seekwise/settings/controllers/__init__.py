@@ -1,4 +1,5 @@
-"""Units behind RAID controllers: their state through the controller's own tool, and the exact command that would change it.
+"""Units behind RAID controllers: their state through the controller's own tool, and the exact command that would change
+it.
 
 Nothing is changed here: who is shown the command runs it.
 """

@@ -1,6 +1,8 @@
-"""Adaptec/Microsemi: `arcconf`. Syntax: Adaptec ARCCONF user's guide (`getconfig`, `setcache`, `setncq`). Controllers count from 1.
+"""Adaptec/Microsemi: `arcconf`. Syntax: Adaptec ARCCONF user's guide (`getconfig`, `setcache`, `setncq`). Controllers
+count from 1.
 
-A container's number is its SCSI target on channel 0 (Linux v6.1 drivers/scsi/aacraid/linit.c: CONTAINER_CHANNEL). NCQ is set
+A container's number is its SCSI target on channel 0 (Linux v6.1 drivers/scsi/aacraid/linit.c: CONTAINER_CHANNEL). NCQ
+is set
 for the whole controller.
 """
 
@@ -37,7 +39,7 @@ def parse(text: str, unit: LogicalUnit) -> State:
         write_cache=cache and ("on" if cache[1].lower() in ("on", "enabled") else "off"),
         level=level and f"RAID{level[1]}",
         status=status and status[1],
-        evidence={name: each[0] for name, each in found.items() if each},
+        evidence={name: match[0] for name, match in found.items() if match},
     )
 
 

@@ -1,7 +1,10 @@
-"""HP/HPE Smart Array: `ssacli`, before it `hpssacli` and `hpacucli`, same words. Syntax: HPE Smart Storage Administrator CLI guide.
+"""HP/HPE Smart Array: `ssacli`, before it `hpssacli` and `hpacucli`, same words. Syntax: HPE Smart Storage
+Administrator CLI guide.
 
-The tool names a controller by the slot it sits in, which is not its number among the controllers (a lone H240 is in slot 1) and which
-Linux does not show. So controller and logical drive are looked up in `ctrl all show config detail`: by the drive's identifier, which
+The tool names a controller by the slot it sits in, which is not its number among the controllers (a lone H240 is in
+slot 1) and which
+Linux does not show. So controller and logical drive are looked up in `ctrl all show config detail`: by the drive's
+identifier, which
 is the wwid that Linux shows, or by its disk name. NCQ cannot be switched; the tool says whether it is supported.
 """
 
@@ -18,7 +21,8 @@ SHOW = ("ctrl", "all", "show", "config", "detail")
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the output describes a unit: its controller's part, the part of its logical drive, and what the tool calls them."""
+    """Where the output describes a unit: its controller's part, the part of its logical drive, and what the tool calls
+    them."""
 
     controller: str
     drive: str
@@ -49,7 +53,7 @@ def parse(text: str, unit: LogicalUnit) -> State:
         write_cache=cache and ("on" if cache[1].lower() in ("enabled", "controller cache") else "off"),
         level=level and (level[1] if level[1].upper().startswith("RAID") else f"RAID {level[1]}"),
         status=status and status[1],
-        evidence={name: each[0] for name, each in found.items() if each} | {"slot": f"Slot: {place.slot}"},
+        evidence={name: match[0] for name, match in found.items() if match} | {"slot": f"Slot: {place.slot}"},
     )
 
 
@@ -84,7 +88,7 @@ def _find(text: str, unit: LogicalUnit) -> _Place | None:
         ),
     )
     for test in tests:
-        if len(found := [each for each in places if test(each)]) == 1:
+        if len(found := [candidate for candidate in places if test(candidate)]) == 1:
             return found[0]
     return None
 

@@ -39,7 +39,8 @@ class State:
 
 @dataclass(frozen=True)
 class Tool:
-    """`query(unit)`: commands that only read. `parse(text, unit)`: their joined output. `change(program, unit, name, on, text)`:
+    """`query(unit)`: commands that only read. `parse(text, unit)`: their joined output.
+    `change(program, unit, name, on, text)`:
     None if the tool cannot; `text` is the output of the queries, None where the tool could not be asked."""
 
     name: str

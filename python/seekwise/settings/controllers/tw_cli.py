@@ -1,6 +1,8 @@
-"""3ware 6000 to 9750: `tw_cli`. Syntax and printed lines: 3ware CLI guide 9.5 (`/cx/ux set qpolicy`, `set cache`), tw_cli(8).
+"""3ware 6000 to 9750: `tw_cli`. Syntax and printed lines: 3ware CLI guide 9.5 (`/cx/ux set qpolicy`, `set cache`),
+tw_cli(8).
 
-The driver gives each unit the SCSI target of its number (Linux v6.1 drivers/scsi/3w-9xxx.c: `request_id … TW_SCSI_DEV target`).
+The driver gives each unit the SCSI target of its number (Linux v6.1 drivers/scsi/3w-9xxx.c:
+`request_id … TW_SCSI_DEV target`).
 """
 
 from __future__ import annotations

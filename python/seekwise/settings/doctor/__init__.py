@@ -1,6 +1,7 @@
 """What is plainly wrong with the storage of a machine, found without load: one module per check.
 
-A check is a module with `NAME` and `check(machine)`, which yields findings; add it to `CHECKS`. A finding needs evidence that can
+A check is a module with `NAME` and `check(machine)`, which yields findings; add it to `CHECKS`. A finding needs
+evidence that can
 be looked up (a file and its value), and says how to mend it. What may be meant so is `look`, not `wrong`.
 """
 
@@ -66,5 +67,5 @@ CHECKS = (
 
 def examine(machine: Machine) -> tuple[DoctorFinding, ...]:
     """Findings of every check, what is wrong before what is worth a look."""
-    found = [finding for each in CHECKS for finding in each.check(machine)]
+    found = [finding for check in CHECKS for finding in check.check(machine)]
     return tuple(sorted(found, key=lambda finding: finding.severity != "wrong"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.members import drives_with_data, is_path
 from seekwise.settings.doctor.check import DoctorFinding, Machine
@@ -9,11 +11,12 @@ from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib, read_ahead_
 
 NAME = "read-ahead-absurd"
 MOST_KIB = 16 * 1024
-"""A disk of 2026 reads 300 MB/s: 16 MiB take it 55 ms, four times a seek with its half revolution. More gains a stream less than 20 % and makes
+"""A disk of 2026 reads 300 MB/s: 16 MiB take it 55 ms, four times a seek with its half revolution. More gains a stream
+less than 20 % and makes
 other requests wait as long. Of an array, for each drive with data."""
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Devices whose read-ahead is above 16 MiB per drive with data, and who sets it."""
     stack = machine.stack
     for device in stack.devices.values():
@@ -26,8 +29,8 @@ def check(machine: Machine):
             continue  # the map above reads ahead, and its paths lead to one drive
         own, version = int(text), kernel_version(stack.kernel)
         giving = [
-            each for each in machine.who.setters
-            if (each.device, each.attribute) == (device.name, "queue/read_ahead_kb") and each.gives(text)
+            setter for setter in machine.who.setters
+            if (setter.device, setter.attribute) == (device.name, "queue/read_ahead_kb") and setter.gives(text)
         ]  # fmt: skip
         usual = max(READ_AHEAD_KIB, read_ahead_kib(device, version))
         if giving:

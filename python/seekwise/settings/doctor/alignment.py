@@ -59,7 +59,7 @@ def _partition(machine: Machine, device: BlockDevice) -> Iterator[DoctorFinding]
 def _array(machine: Machine, device: BlockDevice) -> Iterator[DoctorFinding]:
     members = [machine.stack.devices[name] for name in device.below if name in machine.stack.devices]
     physical = max(
-        (size for each in members if isinstance(size := each.details.get("physical_block_bytes"), int)), default=512
+        (size for part in members if isinstance(size := part.details.get("physical_block_bytes"), int)), default=512
     )
     chunk = device.details.get("chunk_bytes")
     if _striped(device) and isinstance(chunk, int) and chunk % physical:

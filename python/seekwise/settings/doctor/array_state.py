@@ -1,4 +1,7 @@
-"""An array that is degraded, not running, or busy with itself: Linux md, and units of RAID controllers by their own tools."""
+"""An array that is degraded, not running, or busy with itself: Linux md, and units of RAID controllers by their own
+tools."""
+
+from collections.abc import Iterator
 
 from seekwise.linux import md
 from seekwise.linux.describe import member_state
@@ -12,7 +15,7 @@ BUSY = ("verify", "init", "migrat", "expand", "check", "transform")
 """What a unit does with all of its members; while it rebuilds one it lacks it."""
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Arrays and units that are degraded, stopped or busy with themselves."""
     yield from _md(machine)
     for name, state in machine.units.items():
@@ -33,7 +36,7 @@ def check(machine: Machine):
         )
 
 
-def _md(machine: Machine):
+def _md(machine: Machine) -> Iterator[DoctorFinding]:
     for device in machine.stack.devices.values():
         if device.kind != "md":
             continue

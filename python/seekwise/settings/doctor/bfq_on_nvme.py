@@ -1,12 +1,14 @@
 """bfq on an NVMe drive: its lock and its bookkeeping bound the number of requests per second."""
 
+from collections.abc import Iterator
+
 from seekwise.settings.classes import choice
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "bfq-on-nvme"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """NVMe drives under bfq."""
     for device in machine.drives():
         if device.kind == "nvme" and device.scheduler == "bfq":

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.setters import Survey, survey
 from seekwise.linux.tree import Tree
 from seekwise.settings.controllers import State
 
+Severity = Literal["wrong", "look"]
+
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor looked;
+    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor
+    looked;
     `units`: {device: what the tool of its RAID controller says of it}.
     """
 
     stack: Stack
     tree: Tree
-    smart: dict[str, dict] = field(default_factory=dict)
+    smart: dict[str, dict[str, Any]] = field(default_factory=dict)
     activity: dict[str, Activity] = field(default_factory=dict)
     units: dict[str, State] = field(default_factory=dict)
 
@@ -39,7 +42,8 @@ class Machine:
 
 @dataclass(frozen=True)
 class Activity:
-    """Counters that moved: discards and their time, over `seconds` (Documentation/admin-guide/iostats.rst, fields 12 to 15)."""
+    """Counters that moved: discards and their time, over `seconds` (Documentation/admin-guide/iostats.rst, fields 12 to
+    15)."""
 
     seconds: float
     ios: int
@@ -54,7 +58,7 @@ class DoctorFinding:
 
     check: str
     devices: tuple[str, ...]
-    severity: Literal["wrong", "look"]
+    severity: Severity
     """wrong: mend it; look: may be meant so."""
     text: str
     evidence: tuple[str, ...]

@@ -1,11 +1,13 @@
 """A drive that the kernel has taken offline, or a mapping that holds back all I/O."""
 
+from collections.abc import Iterator
+
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "device-state"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Drives that the kernel has taken offline."""
     for device in machine.stack.devices.values():
         state = device.details.get("device_state") or device.details.get("controller_state")

@@ -1,6 +1,9 @@
-"""How much a copy may leave unwritten in memory, beside what the drive writes in that time: the first suspect when a desktop freezes."""
+"""How much a copy may leave unwritten in memory, beside what the drive writes in that time: the first suspect when a
+desktop freezes."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from seekwise.linux import memory
 from seekwise.linux.block_device import BlockDevice
@@ -10,7 +13,8 @@ from seekwise.settings.doctor.check import DoctorFinding, Machine, is_local_disk
 
 NAME = "dirty-limits"
 WRITES_BYTES_PER_S = {"disk": 150e6, "usb": 30e6}
-"""Sequential writing, roughly: the middle of a 7200 rpm disk (docs/reference/devices.md), a USB stick. Only the order of magnitude counts."""
+"""Sequential writing, roughly: the middle of a 7200 rpm disk (docs/reference/devices.md), a USB stick. Only the order
+of magnitude counts."""
 SECONDS_MOST = 10.0
 """A sync, an unmount or a program that saves waits this long for what others have written."""
 BYTES_WISE = 256 * 2**20
@@ -18,18 +22,20 @@ BYTES_WISE = 256 * 2**20
 
 
 def limit_bytes(tree: Tree) -> tuple[int, str] | None:
-    """(bytes that may wait to be written before writers are stopped, the setting that says so), or None where it cannot be told."""
+    """(bytes that may wait to be written before writers are stopped, the setting that says so), or None where it cannot
+    be told."""
     if fixed := tree.number("/proc/sys/vm/dirty_bytes"):
         return fixed, f"/proc/sys/vm/dirty_bytes = {fixed}"
     ratio = tree.number("/proc/sys/vm/dirty_ratio")
     available = memory.available_bytes(tree)
     if ratio is None or available is None:
         return None
-    # Free memory and the page cache can be dirtied, which MemAvailable comes close to (global_dirtyable_memory in page-writeback.c).
+    # Free memory and the page cache can be dirtied, which MemAvailable comes close to (global_dirtyable_memory in
+    # page-writeback.c).
     return ratio * available // 100, f"/proc/sys/vm/dirty_ratio = {ratio} (per cent of the available memory)"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Drives that need long to write what a copy may leave in memory."""
     found = limit_bytes(machine.tree)
     if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 
 from seekwise.linux.resolve import devices_of_mount
 from seekwise.settings.doctor.check import DoctorFinding, Machine
@@ -13,7 +14,7 @@ SHARE_MIN = 0.2
 """Share of the time that a discard was under way."""
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Drives that spend their time on discards."""
     for device in machine.drives():
         seen = machine.activity.get(device.name)

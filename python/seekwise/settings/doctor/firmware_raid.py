@@ -1,12 +1,14 @@
 """Firmware ("fake") RAID: who thinks it is hardware tunes the wrong place, or loses it with the mainboard."""
 
+from collections.abc import Iterator
+
 from seekwise.linux.warn import FIRMWARE_MEMBERS
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "firmware-raid"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Arrays of firmware RAID."""
     for device in machine.stack.devices.values():
         if "firmware_raid" in device.details and "container_of" not in device.details:

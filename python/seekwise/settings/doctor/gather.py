@@ -1,4 +1,5 @@
-"""What the checks need beyond the stack: reports of drives and controllers, and a few seconds of discard counters. Makes no load."""
+"""What the checks need beyond the stack: reports of drives and controllers, and a few seconds of discard counters.
+Makes no load."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import os
 import shutil
 import subprocess
 import time
+from typing import Any
 
 from seekwise.linux import diskstats
 from seekwise.linux.block_device import Stack
@@ -39,8 +41,9 @@ def activity(before: dict[str, DiskCounters], after: dict[str, DiskCounters], se
     }
 
 
-def smart_reports(stack: Stack) -> dict[str, dict]:
-    """`smartctl --json` of each SATA, SAS and NVMe drive; sleeping drives are left asleep. Needs root and smartmontools."""
+def smart_reports(stack: Stack) -> dict[str, dict[str, Any]]:
+    """`smartctl --json` of each SATA, SAS and NVMe drive; sleeping drives are left asleep. Needs root and
+    smartmontools."""
     program = shutil.which("smartctl")
     if program is None or os.geteuid() != 0:
         return {}

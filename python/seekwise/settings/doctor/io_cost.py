@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "io-cost"
 QOS = "/sys/fs/cgroup/io.cost.qos"
-"""A line per device: `8:0 enable=1 ctrl=user rpct=… rlat=… min=… max=…` (Linux Documentation/admin-guide/cgroup-v2.rst)."""
+"""A line per device: `8:0 enable=1 ctrl=user rpct=… rlat=… min=… max=…` (Linux
+Documentation/admin-guide/cgroup-v2.rst)."""
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Devices under the io.cost controller."""
     by_number = {device.major_minor: device for device in machine.stack.devices.values()}
     for line in (machine.tree.text(QOS) or "").splitlines():

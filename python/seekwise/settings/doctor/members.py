@@ -21,16 +21,16 @@ COMPARED = (
 )
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Attributes in which members of one array differ."""
     for name, below in _arrays(machine):
-        leaves = list({leaf.name: leaf for each in below for leaf in machine.stack.leaves(each)}.values())
+        leaves = list({leaf.name: leaf for name_below in below for leaf in machine.stack.leaves(name_below)}.values())
         # Flash beside disks, or drives of different kinds, may well be set differently.
         if len({(leaf.kind, leaf.transport, leaf.rotational) for leaf in leaves}) > 1:
             continue
         for attribute in COMPARED:
-            values = {leaf.name: settings_of(leaf).get(attribute) for leaf in leaves}
-            if len(set(values.values())) > 1 and None not in values.values():
+            values = {leaf.name: value for leaf in leaves if (value := settings_of(leaf).get(attribute)) is not None}
+            if len(values) == len(leaves) and len(set(values.values())) > 1:
                 yield _finding(name, attribute, values)
 
 

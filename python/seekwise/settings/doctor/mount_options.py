@@ -1,6 +1,7 @@
 """Mount options that cost speed or safety."""
 
 import shlex
+from collections.abc import Iterator
 
 from seekwise.linux.resolve import devices_of_mount
 from seekwise.settings.doctor.check import DoctorFinding, Machine
@@ -16,7 +17,7 @@ COST = {
 UNSAFE = ("nobarrier", "barrier=0")
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Mounts with an option that costs speed or safety."""
     for mount in machine.stack.mounts:
         devices = devices_of_mount(machine.stack, mount)

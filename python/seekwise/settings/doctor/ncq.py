@@ -1,12 +1,14 @@
 """NCQ that the driver or the boot line withholds from a drive that offers it."""
 
+from collections.abc import Iterator
+
 from seekwise.linux.setters.boot_line import noncq
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "ncq-off"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Drives that offer NCQ and do not get it."""
     line = machine.tree.text("/proc/cmdline") or ""
     for device in machine.drives():

@@ -1,4 +1,5 @@
-"""Lines that somebody wrote to set something and that do not act: dead boot parameters, names that the kernel refuses, rules that a later one overrides."""
+"""Lines that somebody wrote to set something and that do not act: dead boot parameters, names that the kernel refuses,
+rules that a later one overrides."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ MOST = 8
 def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Lines without effect, and what would have one."""
     found: dict[tuple[str, str], list[Ineffective]] = {}
-    for each in machine.who.ineffective:
-        if not each.through:
-            found.setdefault((each.place, each.value), []).append(each)
+    for setter in machine.who.ineffective:
+        if not setter.through:
+            found.setdefault((setter.place, setter.value), []).append(setter)
     for (place, value), group in list(found.items())[:MOST]:
         first = group[0]
-        devices = tuple(sorted({each.device for each in group if each.device}))
+        devices = tuple(sorted({setter.device for setter in group if setter.device}))
         yield DoctorFinding(
             NAME,
             devices,
@@ -41,7 +42,8 @@ def check(machine: Machine) -> Iterator[DoctorFinding]:
 
 
 def _overridden(setters: tuple[Setter, ...]) -> Iterator[tuple[Setter, Setter]]:
-    """What an administrator wrote and a later line certainly sets otherwise; that he overrides a package's file is meant so."""
+    """What an administrator wrote and a later line certainly sets otherwise; that he overrides a package's file is
+    meant so."""
     last: dict[tuple[str, str], Setter] = {}
     for setter in setters:
         if setter.certain:

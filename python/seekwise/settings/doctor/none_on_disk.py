@@ -1,5 +1,7 @@
 """No scheduler on a drive with a moving arm."""
 
+from collections.abc import Iterator
+
 from seekwise.linux.members import zfs_members
 from seekwise.settings.classes import choice
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
@@ -7,7 +9,7 @@ from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 NAME = "none-on-hard-disk"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Hard disks without a scheduler. ZFS schedules for its own: `none` is what its documents ask for."""
     zfs = zfs_members(machine.tree, machine.stack)
     for device in machine.drives():

@@ -1,12 +1,14 @@
 """A drive that is given one command at a time although it could take more."""
 
+from collections.abc import Iterator
+
 from seekwise.linux.facts import kernel_version
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "queue-depth-1"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Drives with a queue depth of 1 that could take more."""
     for device in machine.drives():
         state = device.details.get("ncq")

@@ -1,6 +1,7 @@
 """Read-ahead that was raised on the drives and is lost on the array or mapping above them, where alone it counts."""
 
 import shlex
+from collections.abc import Iterator
 
 from seekwise.linux.resolve import devices_of_mount
 from seekwise.settings.doctor.check import DoctorFinding, Machine
@@ -8,7 +9,7 @@ from seekwise.settings.doctor.check import DoctorFinding, Machine
 NAME = "read-ahead-lost"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Read-ahead raised on drives and not on what lies on them."""
     stack = machine.stack
     tops: dict[str, str] = {}

@@ -1,11 +1,13 @@
 """Odd values of nomerges and rq_affinity."""
 
+from collections.abc import Iterator
+
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "request-flags"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Values of nomerges and rq_affinity that cost throughput."""
     for device in machine.drives():
         merges = device.queue.get("nomerges")

@@ -1,8 +1,10 @@
-"""A disk that reads ahead less than its kernel does by default, so that several sequential readers spend their time on seeks."""
+"""A disk that reads ahead less than its kernel does by default, so that several sequential readers spend their time on
+seeks."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.resolve import devices_of_mount
@@ -12,7 +14,7 @@ from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib
 NAME = "read-ahead-small"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Mounted hard disks that read ahead less than the kernel's default."""
     stack = machine.stack
     places: dict[str, str] = {}

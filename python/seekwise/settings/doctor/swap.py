@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 from seekwise.settings.doctor.dirty_limits import written_to
 
@@ -10,7 +12,7 @@ USED_KIB_LEAST = 64 * 1024
 """Less than this swapped out is what the kernel puts aside on any machine."""
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Swap in use on a hard disk that holds files that are written to."""
     busy = {device.name for device in written_to(machine)}
     for line in (machine.tree.text("/proc/swaps") or "").splitlines()[1:]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from seekwise.linux import nvme, sysfs
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.settings.doctor.smart import counted
@@ -9,7 +11,7 @@ from seekwise.settings.doctor.smart import counted
 NAME = "temperature"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Drives at their temperature limit."""
     for device in machine.drives():
         sensor = _sensor(machine, device.name)

@@ -1,11 +1,13 @@
 """Write-back throttling beside bfq: two that hold back writes, with different aims."""
 
+from collections.abc import Iterator
+
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "throttling-beside-bfq"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Devices under bfq with write-back throttling in force."""
     for device in machine.drives():
         target = device.queue.get("wbt_lat_usec")
@@ -28,7 +30,8 @@ def check(machine: Machine):
 
 
 def _in_force(machine: Machine, name: str) -> bool:
-    """debugfs tells whether throttling is enabled (3: switched off by bfq); a kernel from 6.12 on shows 0 in sysfs then.
+    """debugfs tells whether throttling is enabled (3: switched off by bfq); a kernel from 6.12 on shows 0 in sysfs
+    then.
 
     Since 4.19 bfq switches it off, and a later write switches it on again.
     """

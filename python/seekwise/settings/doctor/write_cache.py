@@ -1,12 +1,14 @@
 """A write cache that is off on a lone hard disk, and one that the kernel no longer flushes."""
 
+from collections.abc import Iterator
+
 from seekwise.control import lines
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
 
 NAME = "write-cache"
 
 
-def check(machine: Machine):
+def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Write caches that are off, or no longer flushed."""
     for device in machine.drives():
         kernel = device.queue.get("write_cache")

@@ -9,7 +9,8 @@ from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "zoned-without-order"
 ZONE_WRITE_PLUGS = (6, 10)
-"""Since Linux 6.10 the block layer itself keeps the writes of a zone in order (commit dd291d77cc90, zone write plugging)."""
+"""Since Linux 6.10 the block layer itself keeps the writes of a zone in order (commit dd291d77cc90, zone write
+plugging)."""
 
 
 def check(machine: Machine) -> Iterator[DoctorFinding]:

@@ -1,7 +1,8 @@
 """What acts at boot. Kernels from 5.0 on: modules of schedulers to load. Older ones: the boot line, `elevator=`.
 
 The boot line is written where the boot loader reads files of others beside its own (Debian's grub-mkconfig sources
-/etc/default/grub.d/*.cfg after /etc/default/grub); elsewhere the word to add is printed, for a file of somebody else's is not edited.
+/etc/default/grub.d/*.cfg after /etc/default/grub); elsewhere the word to add is printed, for a file of somebody else's
+is not edited.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ LINE = "GRUB_CMDLINE_LINUX="
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
-    """`elevator=` for a kernel that obeys it, else the schedulers' modules to load at the start. UsageError where neither is needed or possible."""
+    """`elevator=` for a kernel that obeys it, else the schedulers' modules to load at the start. UsageError where
+    neither is needed or possible."""
     schedulers = sorted({values["queue/scheduler"] for values in wanted.values() if "queue/scheduler" in values})
     if single_queue(stack) and schedulers:
         if len(schedulers) > 1:
@@ -57,5 +59,5 @@ def _module(scheduler: str, stack: Stack) -> str | None:
         return attributes.SCHEDULER_MODULES[scheduler]
     name = scheduler.replace("-", "_")
     # A part that is compiled in may have a folder as well, without a state of loading.
-    found = (each for each in (name, f"{name}_iosched") if tree_of(stack).exists(f"/sys/module/{each}/initstate"))
+    found = (module for module in (name, f"{name}_iosched") if tree_of(stack).exists(f"/sys/module/{module}/initstate"))
     return next(found, None)

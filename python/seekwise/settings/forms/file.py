@@ -25,7 +25,8 @@ SAFE_VALUE = re.compile(r"[A-Za-z0-9_ .,:+-]+")
 
 @dataclass(frozen=True)
 class File:
-    """A configuration file. `notes` say what else is needed; `merged_with`: what was there, None if the file was not read."""
+    """A configuration file. `notes` say what else is needed; `merged_with`: what was there, None if the file was not
+    read."""
 
     HIDDEN: ClassVar = ("merged_with",)
 
@@ -50,7 +51,8 @@ def checked(device: str, name: str, value: str) -> str:
 def relative(name: str, device: str, stack: Stack) -> str:
     """The file of an attribute below /sys/block/DEVICE.
 
-    The write cache is switched at the drive where that is possible: telling only the kernel would stop its flushes while
+    The write cache is switched at the drive where that is possible: telling only the kernel would stop its flushes
+    while
     the drive goes on caching.
     """
     if name in ("queue/write_cache", attributes.CACHE_TYPE) and (known := stack.devices.get(device)):

@@ -1,7 +1,8 @@
 """A TuneD profile that stands on the active one.
 
 TuneD gives each disk to the first disk unit that matches it, and units of an included profile come first (facts in
-`seekwise.linux.setters.tuned`). So an own unit for sda would never act below a profile with a `[disk]` section for all disks:
+`seekwise.linux.setters.tuned`). So an own unit for sda would never act below a profile with a `[disk]` section for all
+disks:
 each such section is repeated here with our devices excluded, and our unit takes over its other options.
 """
 
@@ -45,8 +46,8 @@ def file(wanted: Wanted, stack: Stack) -> File:
             else:
                 rest.append(f"{glob.escape(path(name, device, stack))}={value}")
         if device in taken:
-            unit, _ = reader.unit_of(units, device)
-            kept = {key: value for key, (value, _, _) in (unit.options if unit else {}).items() if key != "priority"}
+            own, _ = reader.unit_of(units, device)
+            kept = {key: value for key, (value, _, _) in (own.options if own else {}).items() if key != "priority"}
             lines = "".join(f"{key}={value}\n" for key, value in {**kept, **options}.items())
             sections.append(f"[disk_{device}]\ntype=disk\ndevices={device}\n{lines}")
     if rest:

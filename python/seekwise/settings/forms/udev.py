@@ -1,6 +1,7 @@
 """udev rules: whenever the drive appears, found by what the drive says of itself and not by its kernel name.
 
-A match uses the property exactly as udev's own rules record it (udev 252: 60-persistent-storage.rules, ata_id, scsi_id), read from
+A match uses the property exactly as udev's own rules record it (udev 252: 60-persistent-storage.rules, ata_id,
+scsi_id), read from
 the machine's udev database, or derived from the serial by the same replacement where there is no database. What remains
 unusual in it is matched by `?`, so no character of a serial can end the string or start a pattern.
 """
@@ -40,7 +41,7 @@ def rules_only(wanted: Wanted, stack: Stack) -> File:
     """The file without saying how it takes effect."""
     rules, notes = [], []
     reading = Reading(tree_of(stack), stack)
-    rivals = [each for each in reading.source("udev", udev_rules.read) if each.on_change and not each.is_ours]
+    rivals = [setter for setter in reading.source("udev", udev_rules.read) if setter.on_change and not setter.is_ours]
     for device, values in wanted.items():
         known = stack.devices.get(device)
         if known is not None and known.details.get("hidden_path"):
@@ -49,7 +50,8 @@ def rules_only(wanted: Wanted, stack: Stack) -> File:
             continue
         match, note = match_for(device, values, wanted, stack)
         notes += [note] if note else []
-        # Arrays and mappings are ready only with the change event that follows their table. A drive is set once, when it appears,
+        # Arrays and mappings are ready only with the change event that follows their table. A drive is set once, when
+        # it appears,
         # so that a value that is set by hand stays; unless another rule sets it again at each change.
         action = "add|change" if device.startswith(("dm-", "md")) or _contested(device, values, rivals) else "add"
         sets = ", ".join(
@@ -62,7 +64,7 @@ def rules_only(wanted: Wanted, stack: Stack) -> File:
 
 
 def _contested(device: str, values: dict[str, str], rivals: list[Setter]) -> bool:
-    return any(each.device == device and values.get(each.attribute, each.value) != each.value for each in rivals)
+    return any(rival.device == device and values.get(rival.attribute, rival.value) != rival.value for rival in rivals)
 
 
 def match_for(device: str, values: dict[str, str], wanted: Wanted, stack: Stack) -> tuple[str, str]:
@@ -129,19 +131,23 @@ def replaced(text: str, also: str) -> str:
     """udev's own replacement of characters in values of attributes: what it does not allow becomes `_`; UTF-8 stays."""
     allowed = "#+-.:=@_" + also
     return "".join(
-        each
-        if (each.isascii() and each.isalnum()) or each in allowed or (not each.isascii() and each.isprintable())
+        character
+        if (character.isascii() and character.isalnum())
+        or character in allowed
+        or (not character.isascii() and character.isprintable())
         else " "
-        if each.isspace() and " " in also
+        if character.isspace() and " " in also
         else "_"
-        for each in text
+        for character in text
     )
 
 
 def escaped(value: str) -> str:
     """A pattern that matches `value` and holds only plain characters, `?` and `*`."""
     # udev compares bytes: one character beyond ASCII is several of them.
-    return "".join(each if PLAIN.fullmatch(each) else "?" if each.isascii() else "*" for each in value)
+    return "".join(
+        character if PLAIN.fullmatch(character) else "?" if character.isascii() else "*" for character in value
+    )
 
 
 def _attribute(name: str, device: str, stack: Stack) -> str:

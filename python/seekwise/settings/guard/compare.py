@@ -1,13 +1,17 @@
 """Two periods of a load that nobody controls: is the second one worse than the first by more than a limit?
 
-Seconds of a load depend on each other: a busy one is followed by a busy one. So the error of a figure comes from a circular block bootstrap whose
-blocks are as long as the load remembers, and its interval uses Student's t with as many degrees of freedom as there are blocks in the shorter
+Seconds of a load depend on each other: a busy one is followed by a busy one. So the error of a figure comes from a
+circular block bootstrap whose
+blocks are as long as the load remembers, and its interval uses Student's t with as many degrees of freedom as there are
+blocks in the shorter
 period, less one.
 
-What the load asks for may change as well. A shift to larger requests raises the time per request and lowers the time per byte, a
+What the load asks for may change as well. A shift to larger requests raises the time per request and lowers the time
+per byte, a
 shift to smaller ones the other way round; so "worse" needs both to be above the limit.
 
-Where single requests were watched, the p99 of their latencies counts too, as it does when `tune --live` judges: a tail can suffer where
+Where single requests were watched, the p99 of their latencies counts too, as it does when `tune --live` judges: a tail
+can suffer where
 the mean does not.
 """
 
@@ -64,18 +68,19 @@ class GuardVerdict:
 
 
 def compare(before: Sequence[Interval], after: Sequence[Interval], limit: float, *, looks: int = 1) -> GuardVerdict:
-    """`limit` 0.1: worse by more than 10 % is too much. `looks`: how often this is asked of the same periods (Bonferroni)."""
+    """`limit` 0.1: worse by more than 10 % is too much. `looks`: how often this is asked of the same periods
+    (Bonferroni)."""
     periods = before, after
-    watched = all(any(each.bins for each in period) for period in periods)
+    watched = all(any(interval.bins for interval in period) for period in periods)
     level = 1 - (1 - CONFIDENCE) / looks / (4 if watched else 3)  # reads, writes, pressure, tail
     metrics: list[Metric] = []
     worse: list[str] = []
     judged: list[tuple[Metric, Metric]] = []
     word: Word
     for kind, count, size in (("read", "reads", "read_bytes"), ("write", "writes", "write_bytes")):
-        is_enough = min(sum(getattr(each, count) for each in period) for period in periods) >= REQUESTS_MIN
+        is_enough = min(sum(getattr(interval, count) for interval in period) for period in periods) >= REQUESTS_MIN
         sums = [
-            np.array([[getattr(each, name) for name in (f"{kind}_ms", count, size)] for each in period], float)
+            np.array([[getattr(interval, name) for name in (f"{kind}_ms", count, size)] for interval in period], float)
             for period in periods
         ]
         pair = (
@@ -133,7 +138,7 @@ def _nothing_judged(periods: Sequence[Sequence[Interval]]) -> str:
 
 
 def _requests(intervals: Sequence[Interval]) -> int:
-    return sum(each.reads + each.writes for each in intervals)
+    return sum(interval.reads + interval.writes for interval in intervals)
 
 
 def _not_worse(judged: Sequence[tuple[Metric, Metric]], tail: Metric | None, limit: float) -> tuple[Word, str]:
@@ -153,7 +158,7 @@ def _times(metric: Metric) -> str:
 
 
 def _mean_bytes(intervals: Sequence[Interval]) -> float:
-    return sum(each.read_bytes + each.write_bytes for each in intervals) / max(1, _requests(intervals))
+    return sum(interval.read_bytes + interval.write_bytes for interval in intervals) / max(1, _requests(intervals))
 
 
 Statistic = Callable[[np.ndarray], float]
@@ -161,7 +166,8 @@ Statistic = Callable[[np.ndarray], float]
 
 
 def _half_width(sums: Sequence[np.ndarray], statistic: Statistic, level: float) -> float | None:
-    """Half the interval of the difference of a figure between two periods (a row per interval); None where too few blocks are independent."""
+    """Half the interval of the difference of a figure between two periods (a row per interval); None where too few
+    blocks are independent."""
     generator = np.random.default_rng(0)
     errors, blocks = [], []
     for rows in sums:
@@ -173,16 +179,18 @@ def _half_width(sums: Sequence[np.ndarray], statistic: Statistic, level: float) 
             return None
         starts = generator.integers(0, count, (RESAMPLES, -(-count // length)))
         index = ((starts[:, :, None] + np.arange(length)) % count).reshape(RESAMPLES, -1)[:, :count]
-        found = np.array([statistic(np.bincount(each, minlength=count) @ rows) for each in index])
+        found = np.array([statistic(np.bincount(drawn, minlength=count) @ rows) for drawn in index])
         # With m blocks a bootstrap variance is too small by (m - 1) / m.
         errors.append(float(np.nanstd(found)) * math.sqrt(blocks[-1] / (blocks[-1] - 1)))
     return math.hypot(*errors) * float(stdtrit(min(blocks) - 1, (1 + level) / 2))
 
 
 def block_length(series: np.ndarray) -> int:
-    """Intervals that a block has: half as much again as the time over which a first-order process with this correlation forgets.
+    """Intervals that a block has: half as much again as the time over which a first-order process with this correlation
+    forgets.
 
-    A short series hides slow changes: its correlation is corrected for that bias (Kendall 1954), and blocks that are too long
+    A short series hides slow changes: its correlation is corrected for that bias (Kendall 1954), and blocks that are
+    too long
     only make the answer more cautious.
     """
     count = len(series)
@@ -212,8 +220,8 @@ def _metric(
 
 def _tail(periods: Sequence[Sequence[Interval]], level: float) -> Metric | None:
     """The p99 of single requests' latencies; None where too few were looked at."""
-    sums = [np.array([dense(each.bins) for each in period if each.bins is not None]) for period in periods]
-    if min(float(each.sum()) for each in sums) < TAIL_REQUESTS_MIN:
+    sums = [np.array([dense(interval.bins) for interval in period if interval.bins is not None]) for period in periods]
+    if min(float(total.sum()) for total in sums) < TAIL_REQUESTS_MIN:
         return None
     return _metric("p99 latency", "ms", sums, lambda counts: quantile_ns(counts, TAIL) / 1e6, level, True)
 
@@ -221,7 +229,8 @@ def _tail(periods: Sequence[Sequence[Interval]], level: float) -> Metric | None:
 def _pressure(periods: Sequence[Sequence[Interval]], level: float) -> tuple[Metric, float] | None:
     """The share of time in which some task waited, and the lower bound of its growth."""
     sums = [
-        np.array([(each.pressure_some, 1.0) for each in period if each.pressure_some is not None]) for period in periods
+        np.array([(interval.pressure_some, 1.0) for interval in period if interval.pressure_some is not None])
+        for period in periods
     ]
     if min(map(len, sums)) < 8:
         return None

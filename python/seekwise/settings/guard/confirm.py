@@ -1,9 +1,11 @@
-"""`apply --confirm`: sets the values, and goes back unless somebody confirms them in time. Its own process, started by `launch`.
+"""`apply --confirm`: sets the values, and goes back unless somebody confirms them in time. Its own process, started by
+`launch`.
 
     python -m seekwise.settings.guard.confirm ID            does it
     python -m seekwise.settings.guard.confirm --settle ID   after the process has died: rolls back what it left undecided
 
-The journal's entries are pending until the confirmation, and files that keep values over a restart are written only then. So what ends this
+The journal's entries are pending until the confirmation, and files that keep values over a restart are written only
+then. So what ends this
 process, a kill or a restart of the machine, ends in what was before.
 """
 
@@ -18,11 +20,12 @@ from seekwise.linux.stack import read_stack
 from seekwise.settings import apply as applying
 from seekwise.settings import guard_log, persist
 from seekwise.settings.guard.job import go_on, main, note, remember, roll_back
+from seekwise.settings.guard_log import GuardDocument
 
 LOOK_S = 0.1
 
 
-def work(document: dict, journal: Journal, root: Path) -> None:
+def work(document: GuardDocument, journal: Journal, root: Path) -> None:
     """Applies, waits, and keeps or rolls back."""
     machine = read_stack(root)
     note(document, "starting", "")

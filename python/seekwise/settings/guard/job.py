@@ -1,4 +1,5 @@
-"""What a guard and a change that waits for its confirmation have in common: a process of their own that keeps or rolls back. No statistics.
+"""What a guard and a change that waits for its confirmation have in common: a process of their own that keeps or rolls
+back. No statistics.
 
 Everything it knows stands in `STATE/guard/ID.json`, written after each step.
 """
@@ -21,7 +22,9 @@ from seekwise.control.process import this_process
 from seekwise.errors import SeekwiseError
 from seekwise.linux.block_device import Stack
 from seekwise.settings import apply as applying
-from seekwise.settings import guard_log, history, persist
+from seekwise.settings import guard_log, history
+from seekwise.settings.forms import File
+from seekwise.settings.guard_log import GuardDocument
 
 if TYPE_CHECKING:
     from seekwise.settings.asked import Asked
@@ -33,7 +36,7 @@ class GuardStopped(Exception):
     """Somebody ended it: it goes back to what was."""
 
 
-Work = Callable[[dict, Journal, Path], None]
+Work = Callable[[GuardDocument, Journal, Path], None]
 
 
 def check(what: Asked) -> None:
@@ -85,7 +88,7 @@ def _stop(*_: object) -> None:
     raise GuardStopped
 
 
-def carry_out(document: dict, work: Work, root: Path) -> dict:
+def carry_out(document: GuardDocument, work: Work, root: Path) -> GuardDocument:
     """Does the work; undecided means back. The returned document says how it ended."""
     journal = Journal()
     document["process"] = asdict(this_process())
@@ -106,22 +109,24 @@ def carry_out(document: dict, work: Work, root: Path) -> dict:
     return document
 
 
-def go_on(document: dict) -> None:
-    """Raises GuardStopped if somebody has ended this one. Our process is noted by now, so he waits until we are gone."""
+def go_on(document: GuardDocument) -> None:
+    """Raises GuardStopped if somebody has ended this one. Our process is noted by now, so he waits until we are
+    gone."""
     if guard_log.is_marked_ended(document["id"]):
         raise GuardStopped
 
 
-def job(identity: str) -> dict:
+def job(identity: str) -> GuardDocument:
     """What it was started with, as JSON. FileNotFoundError where there is no such guard."""
-    return json.loads((guard_log.folder() / f"{identity}.json").read_text())
+    document: GuardDocument = json.loads((guard_log.folder() / f"{identity}.json").read_text())
+    return document
 
 
-def remember(document: dict, before: dict, stack: Stack, files: list[persist.File]) -> None:
+def remember(document: GuardDocument, before: GuardDocument, stack: Stack, files: list[File]) -> None:
     """Writes into the history what stays."""
     evidence = document.get("evidence")
     history.remember(
-        history.made(
+        history.application_of(
             document["wanted"],
             before,
             stack,
@@ -133,15 +138,18 @@ def remember(document: dict, before: dict, stack: Stack, files: list[persist.Fil
     )
 
 
-def roll_back(document: dict, journal: Journal) -> None:
+def roll_back(document: GuardDocument, journal: Journal) -> None:
     """Restores what this guard applied, if it has; the journal's own entries say how, the settings before the files."""
     own = [entry for entry in journal.entries() if entry.id in document.get("entries", ())]
     _restored(document, [recovery.restore(entry, journal, own=entry.alive) for entry in own])
 
 
-def _restored(document: dict, outcomes: list[recovery.Outcome]) -> None:
-    document["restored"] = [*document.get("restored", ()), *(text for each in outcomes for text in each.sentences)]
-    if failed := [text for each in outcomes if each.state == "failed" for text in each.sentences]:
+def _restored(document: GuardDocument, outcomes: list[recovery.Outcome]) -> None:
+    document["restored"] = [
+        *document.get("restored", ()),
+        *(text for outcome in outcomes for text in outcome.sentences),
+    ]
+    if failed := [text for outcome in outcomes if outcome.state == "failed" for text in outcome.sentences]:
         raise SeekwiseError("; ".join(failed), "`seekwise revert` tries again")
 
 
@@ -162,7 +170,7 @@ def settle(identity: str, why: str = "the guard ended before it could decide") -
     note(document, "rolled back", why)
 
 
-def note(document: dict, outcome: str, headline: str) -> None:
+def note(document: GuardDocument, outcome: str, headline: str) -> None:
     """Writes the document with this outcome."""
     document["outcome"], document["headline"] = outcome, headline
     if outcome in DONE:

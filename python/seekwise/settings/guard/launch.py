@@ -1,4 +1,5 @@
-"""Starts a guard that survives logout: a transient systemd unit where systemd runs, else a process in a session of its own."""
+"""Starts a guard that survives logout: a transient systemd unit where systemd runs, else a process in a session of its
+own."""
 
 from __future__ import annotations
 

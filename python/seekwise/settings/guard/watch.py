@@ -1,4 +1,5 @@
-"""One interval per second of what the disks did: `/proc/diskstats`, pressure stall information for I/O, and latencies of single
+"""One interval per second of what the disks did: `/proc/diskstats`, pressure stall information for I/O, and latencies
+of single
 requests where the kernel offers block trace events.
 """
 
@@ -14,7 +15,7 @@ from seekwise.judge.decision.periods import histogram
 from seekwise.linux import diskstats
 from seekwise.linux.diskstats import DiskCounters
 from seekwise.linux.facts import io_pressure_s
-from seekwise.linux.tree import open_tree
+from seekwise.linux.tree import Tree, open_tree
 from seekwise.measure.live.latencies import Sampler
 
 INTERVAL_S = 1.0
@@ -49,8 +50,8 @@ class Watch:
 
     def requests_per_s(self) -> float:
         """Reads and writes completed over all devices; 0 before the first interval."""
-        seconds = sum(each.seconds for each in self.intervals)
-        return sum(each.reads + each.writes for each in self.intervals) / seconds if seconds > 0 else 0.0
+        seconds = sum(interval.seconds for interval in self.intervals)
+        return sum(interval.reads + interval.writes for interval in self.intervals) / seconds if seconds > 0 else 0.0
 
     def run(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> None:
         """Watches for `seconds`, or until `stop()` after an interval."""
@@ -67,7 +68,7 @@ class Watch:
             if stop():
                 return
 
-    def _counters(self, tree) -> dict[str, DiskCounters]:
+    def _counters(self, tree: Tree) -> dict[str, DiskCounters]:
         found = diskstats.read(tree)
         missing = [name for name in self.devices if name not in found]
         if missing:

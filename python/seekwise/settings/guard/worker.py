@@ -21,6 +21,7 @@ from seekwise.settings import persist
 from seekwise.settings.guard.compare import GuardVerdict, compare
 from seekwise.settings.guard.job import carry_out, go_on, main, note, remember, roll_back
 from seekwise.settings.guard.watch import Watch
+from seekwise.settings.guard_log import GuardDocument
 
 FIRST_S = 2.0
 """The rate of requests in this time decides how many of them are looked at one by one."""
@@ -28,7 +29,7 @@ LOOKS = 5
 """How often the period after the change is judged while it lasts; each look has its share of the error."""
 
 
-def _guard(document: dict, journal: Journal, root: Path) -> None:
+def _guard(document: GuardDocument, journal: Journal, root: Path) -> None:
     seconds, devices = document["seconds"], tuple(document["devices"])
     before = Watch(devices, root)
     live = devices if root == Path("/") else ()
@@ -44,7 +45,9 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
         _apply_and_decide(document, before, journal, root, storage)
 
 
-def _sampler(document: dict, before: Watch, root: Path, stack: contextlib.ExitStack) -> latencies.Sampler | None:
+def _sampler(
+    document: GuardDocument, before: Watch, root: Path, stack: contextlib.ExitStack
+) -> latencies.Sampler | None:
     """Looks at single requests, where the kernel offers block trace events; else the document says why not."""
     if root != Path("/"):
         return None
@@ -55,7 +58,9 @@ def _sampler(document: dict, before: Watch, root: Path, stack: contextlib.ExitSt
         return None
 
 
-def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Path, storage: failure.Watched) -> None:
+def _apply_and_decide(
+    document: GuardDocument, before: Watch, journal: Journal, root: Path, storage: failure.Watched
+) -> None:
     seconds, limit, wanted = document["seconds"], document["limit"], document["wanted"]
     devices = before.devices
     machine = read_stack(root)
@@ -78,7 +83,7 @@ def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Pat
         found = compare(before.intervals, after.intervals, limit, looks=LOOKS)
         document["comparison"] = asdict(found)
         document["requests_watched"] = sum(
-            sum((each.bins or {}).values()) for each in [*before.intervals, *after.intervals]
+            sum((interval.bins or {}).values()) for interval in [*before.intervals, *after.intervals]
         )
         document["seen_s"] = {"before": len(before.intervals), "after": len(after.intervals)}
         note(document, "watching after", found.reason)
@@ -104,7 +109,7 @@ def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Pat
     note(document, "kept", found.reason)
 
 
-def guard(document: dict, root: Path = Path("/")) -> dict:
+def guard(document: GuardDocument, root: Path = Path("/")) -> GuardDocument:
     """Does the job; the returned document says how it ended."""
     return carry_out(document, _guard, root)
 

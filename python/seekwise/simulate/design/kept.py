@@ -72,13 +72,13 @@ def run_of(asked: Asked, found: Sequence[Finalist], names: Sequence[str]) -> tup
     combinations = tuple(
         Combination(f"use={use}", SYSTEM, Load(use, phases=(PlannedPhase("mixed"),))) for use in asked.uses
     )
-    settings = tuple(Setting(name, each.point.values) for name, each in zip(names, found, strict=True))
+    settings = tuple(Setting(name, finalist.point.values) for name, finalist in zip(names, found, strict=True))
     records: list[Record] = []
     trials: list[Trial] = []
     for number in range(SEEDS):
-        for place, each in enumerate(found):
-            facts = {"asked": asdict(asked), "point": asdict(each.point), "equals": each.equals}
-            for use, figures in enumerate(each.figures[number]):
+        for place, finalist in enumerate(found):
+            facts = {"asked": asdict(asked), "point": asdict(finalist.point), "equals": finalist.equals}
+            for use, figures in enumerate(finalist.figures[number]):
                 trial = Trial(len(trials), number + 1, use, place, "candidate", trial_seed(asked.seed, number))
                 trials.append(trial)
                 records.append(
@@ -125,4 +125,4 @@ def of_records(records: Sequence[Record]) -> tuple[Asked, list[Finalist]] | None
         )
         for name, seeds in figures.items()
     ]
-    return asked, [each for each in found if each.figures]
+    return asked, [finalist for finalist in found if finalist.figures]

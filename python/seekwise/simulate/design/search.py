@@ -1,7 +1,8 @@
 """Every combination of the space, simulated; then the best of each array again with other seeds.
 
 A point's score is its rate under each load relative to the best, as a geometric mean over the loads. Points of an array
-that the model cannot tell from its best (`gain_error` of what differs) are equals: of them the one that changes least (scheduler, queue depth, chunk) stands
+that the model cannot tell from its best (`gain_error` of what differs) are equals: of them the one that changes least
+(scheduler, queue depth, chunk) stands
 for the array, whatever seed was drawn.
 """
 
@@ -50,7 +51,7 @@ class Sweep:
 
     def run(self, wanted: Sequence[tuple[Point, int]]) -> None:
         """Simulates (point, number of the seed) pairs that are not known yet, in batches."""
-        todo = [point for point in dict.fromkeys(wanted) if point not in self.found]
+        todo = [pair for pair in dict.fromkeys(wanted) if pair not in self.found]
         total = len(self.found) + len(todo)
         size = max(64, len(todo) // 16)
         for start in range(0, len(todo), size):
@@ -62,11 +63,12 @@ class Sweep:
                 for use in self.uses
             ]
             results = iter(self.simulate(specs))
-            for point in part:
-                self.found[point] = tuple(trial.figures(use, next(results)) for use in self.uses)
+            for pair in part:
+                self.found[pair] = tuple(trial.figures(use, next(results)) for use in self.uses)
 
     def logs(self, point: Point) -> NDArray[np.float64]:
-        """Logarithms of rate, p99 and CPU of a point: means over its seeds and loads (so that ratios are geometric means)."""
+        """Logarithms of rate, p99 and CPU of a point: means over its seeds and loads (so that ratios are geometric
+        means)."""
         rows = [
             np.log([[result.rate_mb_s, result.p99_ms, result.cpu_us] for result in self.found[point, number]]).mean(
                 axis=0
@@ -78,7 +80,8 @@ class Sweep:
         return mean
 
     def changes(self, point: Point) -> tuple[float, ...]:
-        """How far a point is from what the kernel and mdadm do by themselves; the smallest is preferred among equals."""
+        """How far a point is from what the kernel and mdadm do by themselves; the smallest is preferred among
+        equals."""
         chunk = abs(math.log2(point.chunk_kib / CHUNK_KIB)) if point.chunk_kib else 0.0
         return (
             point.scheduler != self.model.default,
@@ -104,7 +107,8 @@ SETTINGS = ("chunk_kib", "scheduler", "depth", "read_ahead_kib")
 
 
 def near(sweep: Sweep, points: Sequence[Point], errors: int = 1) -> list[Point]:
-    """The points that are slower than the best of them by at most the model's error for what differs, or so many times that."""
+    """The points that are slower than the best of them by at most the model's error for what differs, or so many times
+    that."""
     rates = {point: float(sweep.logs(point)[RATE]) for point in points}
     best = max(points, key=rates.__getitem__)
 
@@ -123,7 +127,8 @@ def _finalists(sweep: Sweep, points: Sequence[Point]) -> list[Point]:
 
 
 def equals(sweep: Sweep, point: Point) -> dict[str, list[str | int]]:
-    """{setting: values that would do as well}: each in place of the point's own value alone, within the model's error for it."""
+    """{setting: values that would do as well}: each in place of the point's own value alone, within the model's error
+    for it."""
     found: dict[str, list[str | int]] = {}
     own = float(sweep.logs(point)[RATE])
     values: dict[str, Sequence[Any]] = {

@@ -1,4 +1,5 @@
-"""One point under one load in the simulator, as figures. Seeds are shared by all points, so that two of them meet the same addresses."""
+"""One point under one load in the simulator, as figures. Seeds are shared by all points, so that two of them meet the
+same addresses."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class LoadFigures:
 
 
 def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Spec:
-    """The specification of a trial. `data_bytes`: how much of the array random requests reach, the same on every array."""
+    """The specification of a trial. `data_bytes`: how much of the array random requests reach, the same on every
+    array."""
     size = replace(model, capacity_bytes=point.array.capacity_bytes)
     if use.runs_programs:
         made = played.program_spec(model, use, point.values, size.capacity_bytes, seed, PERIOD_SHARE)

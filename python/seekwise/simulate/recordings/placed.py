@@ -1,6 +1,8 @@
-"""Recordings of a use on a drive: where the files lie, and who makes which calls. The simulator takes it as the programs of a phase.
+"""Recordings of a use on a drive: where the files lie, and who makes which calls. The simulator takes it as the
+programs of a phase.
 
-Files lie as on a new ext4 over the whole drive: those of a folder one after the other, near its begin, the journal in its middle (mke2fs).
+Files lie as on a new ext4 over the whole drive: those of a folder one after the other, near its begin, the journal in
+its middle (mke2fs).
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ PAGE = 4096
 GROUP_PAGES = 32_768
 """A block group of ext4, 128 MiB."""
 JOURNAL_PAGES = 32_768
-"""mke2fs: 128 MiB on drives up to 128 GiB, more on larger ones (e2fsprogs 1.47, ext2fs_default_journal_size); it goes round either way."""
+"""mke2fs: 128 MiB on drives up to 128 GiB, more on larger ones (e2fsprogs 1.47, ext2fs_default_journal_size); it goes
+round either way."""
 BEGIN_SHARE = 0.05
 """Of the drive: within it the first folder begins, another place for each seed."""
 FOLDERS_APART_GROUPS = 8
@@ -48,7 +51,8 @@ class _Drive:
 def programs(
     jobs: Sequence[tuple[Job, Recording]], capacity_bytes: int, seed: int, *, lead_ns: int, patience_ns: int
 ) -> Spec:
-    """The programs of a phase. Raises ValueError when the drive is too small. `lead_ns`: how long the background is ahead."""
+    """The programs of a phase. Raises ValueError when the drive is too small. `lead_ns`: how long the background is
+    ahead."""
     rng = random.Random(seed)
     pages = capacity_bytes // PAGE
     journal = [pages // 2, min(JOURNAL_PAGES, pages // 64)]

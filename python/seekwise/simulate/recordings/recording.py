@@ -1,6 +1,8 @@
-"""What was recorded of a program: its files, and for each of its processes the calls on them, with the time computed before each.
+"""What was recorded of a program: its files, and for each of its processes the calls on them, with the time computed
+before each.
 
-The file is JSON, compressed with zstd: calls are rows of five numbers (`crates/sim/src/spec/programs.rs`), where files and pages count
+The file is JSON, compressed with zstd: calls are rows of five numbers (`crates/sim/src/spec/programs.rs`), where files
+and pages count
 from the row before, so that what repeats compresses.
 """
 
@@ -54,7 +56,8 @@ class Recording:
 
 
 def loads(data: bytes, source: str) -> Recording:
-    """The recording in a compressed file; at most `SIZE_MAX` bytes of it are read. SeekwiseError names `source` where it is none."""
+    """The recording in a compressed file; at most `SIZE_MAX` bytes of it are read. SeekwiseError names `source` where
+    it is none."""
     try:
         reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data))
         table = json.loads(reader.read(SIZE_MAX))

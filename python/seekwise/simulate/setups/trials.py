@@ -1,6 +1,7 @@
 """From a system's set-up to trials of the compiled simulator, and back to numbers.
 
-Direct requests on one drive behind the multi-queue layer are jobs on regions; everything else - several drives under a volume, files of a file
+Direct requests on one drive behind the multi-queue layer are jobs on regions; everything else - several drives under a
+volume, files of a file
 system, page cache, either kind of queue - are jobs on files. Questions about phases of one trial share its run.
 """
 
@@ -18,18 +19,23 @@ from seekwise.simulate.spec import Answer, Spec
 PRINTED_MB = MIB
 PAGE_BYTES = 4096
 SINGLE_QUEUE_UNTIL = (5, 0)
-# Length of a simulated run. A disk's rate is steady to a few percent over this many seconds of reading and this many random requests.
+# Length of a simulated run. A disk's rate is steady to a few percent over this many seconds of reading and this many
+# random requests.
 SEQUENTIAL_S = 20
 RANDOM_S = 60
-# Where the data lie on a logical volume: after the volume's own metadata (1 MiB, the default of LVM2 since 2.02.75) and past the first
+# Where the data lie on a logical volume: after the volume's own metadata (1 MiB, the default of LVM2 since 2.02.75) and
+# past the first
 # block group of the file system; a bare partition starts at its first block.
 VOLUME_OFFSET_BYTES = 129 * MIB
 # The volume's own metadata alone, below a file system that is simulated.
 VOLUME_METADATA_BYTES = MIB
-# Memory of a machine about which nothing is said (range 0.5 to 4 GiB; what matters is how much smaller than the files it is).
+# Memory of a machine about which nothing is said (range 0.5 to 4 GiB; what matters is how much smaller than the files
+# it is).
 MEMORY_BYTES = 2**30
-# Sequential phases go through this many times the memory - the machine's, or a card's if that is larger - in all rather than through
-# whole files: rates are steady by then, and what one phase leaves in memory is gone before the next comes to it, as in a whole pass.
+# Sequential phases go through this many times the memory - the machine's, or a card's if that is larger - in all rather
+# than through
+# whole files: rates are steady by then, and what one phase leaves in memory is gone before the next comes to it, as in
+# a whole pass.
 SPAN_OF_MEMORY = 3
 # Order of tiotest; each phase finds page cache and drives as the one before left them (tiotest.c, no -F).
 TIOTEST_ORDER = ("seq_write", "rand_write", "seq_read", "rand_read")
@@ -178,10 +184,13 @@ def _device(setup: Setup) -> Spec:
 
 
 def _gnome_disks(setup: Setup, operation: str) -> list[Spec]:
-    """What gnome-disks does for each sample (benchmark dialog of gnome-disk-utility 3.x, and the tests of udisks' OpenForBenchmark).
+    """What gnome-disks does for each sample (benchmark dialog of gnome-disk-utility 3.x, and the tests of udisks'
+    OpenForBenchmark).
 
-    The device is open with O_DIRECT and O_SYNC. One page is read at the sample's place, then the sample is read and timed. A test with writing then
-    reads the page again and writes the sample back; its time includes two flushes, of O_SYNC and of the fsync behind it.
+    The device is open with O_DIRECT and O_SYNC. One page is read at the sample's place, then the sample is read and
+    timed. A test with writing then
+    reads the page again and writes the sample back; its time includes two flushes, of O_SYNC and of the fsync behind
+    it.
     """
     page = {"call": "read", "bytes": PAGE_BYTES}
     steps = [page, {"call": "read", "bytes": setup.block_bytes, "starts_clock": True}]
@@ -208,9 +217,11 @@ def _span_bytes(setup: Setup, threads: int) -> int | None:
 
 
 def shortened(document: Spec, setup: Setup, span_bytes: int | None) -> Spec:
-    """A document whose sequential phases go through a part of each file; `whole`: how many times as long the whole pass is.
+    """A document whose sequential phases go through a part of each file; `whole`: how many times as long the whole pass
+    is.
 
-    Reading a part stands for the end of a pass: what the writing pass left in a controller has gone to the drives meanwhile. So the machine is
+    Reading a part stands for the end of a pass: what the writing pass left in a controller has gone to the drives
+    meanwhile. So the machine is
     idle before it, for as long as the rest of a pass takes, of which the writing pass gives the length.
     """
     if span_bytes is None:
@@ -236,7 +247,8 @@ def shortened(document: Spec, setup: Setup, span_bytes: int | None) -> Spec:
 
 
 def _of_whole_pass(result: Answer, whole: float) -> Answer:
-    """Part of a pass takes too little time when a controller's memory still holds much of it at the end: of the whole pass it would hold no
+    """Part of a pass takes too little time when a controller's memory still holds much of it at the end: of the whole
+    pass it would hold no
     more. The times are those that the part takes at the pace of the whole."""
     part, held = float(result["bytes"]), float(result.get("held_bytes", 0))
     if held >= part or held == 0:
@@ -250,7 +262,7 @@ def _of_whole_pass(result: Answer, whole: float) -> Answer:
 
 
 def _memory_of_card(setup: Setup) -> int:
-    card = controllers.known(setup.controller) if setup.controller is not None else None
+    card = controllers.model_of(setup.controller) if setup.controller is not None else None
     return 0 if card is None else int(card["parameters"]["cache_mib"]["value"]) * MIB
 
 
@@ -259,7 +271,8 @@ Tell = Callable[[int, int], None]
 
 
 def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[Answer]:
-    """What the compiled simulator says of each trial: its result, or `{"error": sentence}`. Runs go side by side, one for all its phases."""
+    """What the compiled simulator says of each trial: its result, or `{"error": sentence}`. Runs go side by side, one
+    for all its phases."""
     documents = [json.loads(text) for text in texts]
     keys = [json.dumps(document["cell"], sort_keys=True) for document in documents]
     trials = {key: document["cell"] for key, document in zip(keys, documents, strict=True)}
@@ -272,10 +285,10 @@ def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[Answer
 
     results = json.loads(_core.simulate_cells(json.dumps([trials[key] for key in order]), workers, told))
     runs = dict(zip(order, results, strict=True))
-    return [_asked(document, runs[key]) for key, document in zip(keys, documents, strict=True)]
+    return [_answer_of(document, runs[key]) for key, document in zip(keys, documents, strict=True)]
 
 
-def _asked(document: Spec, result: Answer) -> Answer:
+def _answer_of(document: Spec, result: Answer) -> Answer:
     """Of a run what its document asks for."""
     if "error" in result or "report" not in document:
         return result
@@ -286,19 +299,26 @@ def _asked(document: Spec, result: Answer) -> Answer:
 
 
 def prints_ticks(kernel: str) -> bool:
-    """Whether a program is told the ticks that fell on it. From 2.6.33 on its time is what the scheduler measured, and ticks only divide it
-    into user and system time (Linux v2.6.33 kernel/sys.c, k_getrusage, and kernel/sched.c, thread_group_times): who always sleeps when a
+    """Whether a program is told the ticks that fell on it. From 2.6.33 on its time is what the scheduler measured, and
+    ticks only divide it
+    into user and system time (Linux v2.6.33 kernel/sys.c, k_getrusage, and kernel/sched.c, thread_group_times): who
+    always sleeps when a
     tick comes, as held-back writers do, would otherwise seem to cost nothing."""
     return version(kernel) < (2, 6, 33)
 
 
 def cpu_metrics(result: Answer, threads: int, *, ticks: bool = False) -> dict[str, float]:
-    """CPU use as tiotest 0.3.3 works it out, and the data moved per second of system time, which its fault leaves alone.
+    """CPU use as tiotest 0.3.3 works it out, and the data moved per second of system time, which its fault leaves
+    alone.
 
-    Each thread takes the time of the whole process (RUSAGE_SELF on NPTL) and the threads are added up: N times too much for N
-    threads. `ticks`: what one run prints, from the kernel's ticks, which scatters by whole ticks; otherwise the exact time. The mean of many
-    printed runs is the exact time only where work does not begin with a tick itself: what a timer wakes is seen too rarely, to 0.76 of it
-    for md RAID 5 under cfq with eight readers, writers that several wait for 1.07 times. How much of that a machine shows hangs on how the
+    Each thread takes the time of the whole process (RUSAGE_SELF on NPTL) and the threads are added up: N times too much
+    for N
+    threads. `ticks`: what one run prints, from the kernel's ticks, which scatters by whole ticks; otherwise the exact
+    time. The mean of many
+    printed runs is the exact time only where work does not begin with a tick itself: what a timer wakes is seen too
+    rarely, to 0.76 of it
+    for md RAID 5 under cfq with eight readers, writers that several wait for 1.07 times. How much of that a machine
+    shows hangs on how the
     ticks of its processors lie, so the exact time is judged. `cpueff_error`: the standard error that the ticks leave.
     """
     cpu, seconds = result["cpu"], result["elapsed_ns"] / 1e9

@@ -2,9 +2,11 @@
 
 - iolog version 2: `FILE action [offset length]`, with `wait` in us; version 3 (fio 3.31 and later): `timestamp_us FILE action
   [offset length]`. Bytes. fio appends to a log that exists, with another header: times begin anew there.
-- latency logs (`*_lat.log`, `*_clat.log`, `*_slat.log`): `time_ms, latency_ns, direction, size[, offset[, priority]]`, at completion.
+- latency logs (`*_lat.log`, `*_clat.log`, `*_slat.log`): `time_ms, latency_ns, direction, size[, offset[, priority]]`,
+  at completion.
 
-Source: fio(1), "Trace file format" and "Log file formats" of fio 3.33; the unit of version 3 from its iolog.c (`utime_since_now`), and recorded
+Source: fio(1), "Trace file format" and "Log file formats" of fio 3.33; the unit of version 3 from its iolog.c
+(`utime_since_now`), and recorded
 (`tests/trace/recorded`).
 """
 
@@ -15,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from seekwise.trace.columns import Kind, Notes, Rows, TraceError
+from seekwise.trace.columns import Kind, Notes, Request, Rows, TraceError
 from seekwise.trace.readers.source import Lines, checked, first_lines
 
 _HEADER = re.compile(r"fio version ([23]) iolog$")
@@ -67,7 +69,7 @@ def read_iolog(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
         offset, length = (0, 0) if kind is Kind.FLUSH and len(words) == 2 else (int(words[2]), int(words[3]))
         sector, sectors = offset // 512, -(-length // 512)
         checked(now[0], sector, sectors)
-        return rows.add(now[0], sector, sectors, kind, device=notes.device(name))
+        return rows.add(Request(now[0], sector, sectors, kind, device=notes.device(name)))
 
     notes.sentences.append("The source has no response times")
     yield from lines.rows(parse, "FILE ACTION OFFSET LENGTH", lambda line: False)
@@ -108,7 +110,10 @@ def read_log(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
         arrival = done - latency - start[0]
         checked(arrival, sector, -(-size // 512))
         checked(done - start[0], sector, 0)
-        return rows.add(arrival, sector, -(-size // 512), kind, complete=done - start[0], device=notes.device("fio"))
+        complete = done - start[0]
+        return rows.add(
+            Request(arrival, sector, -(-size // 512), kind, complete_ns=complete, device=notes.device("fio"))
+        )
 
     yield from lines.rows(parse, "time_ms, latency_ns, direction, size, offset", lambda line: False)
     notes.sentences.append("Completion times are whole milliseconds, as fio logs them")

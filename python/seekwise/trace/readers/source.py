@@ -1,4 +1,5 @@
-"""Lines of a file, plain, gzip or zstd, with bounded length and the place of each; and the cut at the end, if there is one."""
+"""Lines of a file, plain, gzip or zstd, with bounded length and the place of each; and the cut at the end, if there is
+one."""
 
 from __future__ import annotations
 
@@ -123,7 +124,8 @@ def tamed(line: str) -> str:
 
 
 class Lines:
-    """Lines with their numbers. Iterating stops at the end or at the cut; `fail` raises an error that names the place."""
+    """Lines with their numbers. Iterating stops at the end or at the cut; `fail` raises an error that names the
+    place."""
 
     def __init__(self, path: Path, notes: Notes) -> None:
         self.path, self.notes = path, notes

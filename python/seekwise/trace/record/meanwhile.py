@@ -34,7 +34,8 @@ class LoadRecording:
 
 @contextlib.contextmanager
 def recording(device: recorder.Device) -> Iterator[LoadRecording]:
-    """Records a disk while the body runs. Raises MissingError where the kernel offers no block trace events, before the body runs.
+    """Records a disk while the body runs. Raises MissingError where the kernel offers no block trace events, before the
+    body runs.
 
     The instance is our own and is gone afterwards, whatever ends the body.
     """

@@ -1,7 +1,9 @@
 """Recording: the kernel's pages are kept as they are while it runs, and become requests afterwards.
 
-Turning events into requests costs more than taking them; while the load runs only pages are moved, from the kernel's buffers to
-a spool of bounded size in memory (or in a folder). The processor time of that, events that were dropped and a spool that was
+Turning events into requests costs more than taking them; while the load runs only pages are moved, from the kernel's
+buffers to
+a spool of bounded size in memory (or in a folder). The processor time of that, events that were dropped and a spool
+that was
 full are in the trace's notes.
 """
 
@@ -79,7 +81,8 @@ def device_of(name: str, sys_root: Path = Path("/sys")) -> Device:
 
 
 def _is_stacked(place: Path) -> bool:
-    """md and dm have members below and no hardware queue of their own (Linux block/genhd.c: `slaves`; dm-multipath has `mq`)."""
+    """md and dm have members below and no hardware queue of their own (Linux block/genhd.c: `slaves`; dm-multipath has
+    `mq`)."""
     below = place / "slaves"
     return not (place / "mq").is_dir() and below.is_dir() and any(below.iterdir())
 
@@ -198,7 +201,8 @@ def _write(
     with contextlib.ExitStack() as stack:
         target = out
         if anonymise:
-            # Beside the spool, which is ours alone: in the folder of the output its owner could put another one in its place.
+            # Beside the spool, which is ours alone: in the folder of the output its owner could put another one in its
+            # place.
             target = stack.enter_context(temporary.private("record", folder.parent)) / "named"
         writer = file.TraceWriter(target, notes)
         lowest = 1 << 62

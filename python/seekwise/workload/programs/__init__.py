@@ -25,8 +25,9 @@ PROGRAMS: dict[str, type[Program]] = {
 }  # fmt: skip
 
 
-def of(name: str, parameters: Mapping[str, object]) -> Program:
-    """The program of this name with its parameters. Raises ValueError with one sentence when there is none, or a parameter is wrong."""
+def program_named(name: str, parameters: Mapping[str, object]) -> Program:
+    """The program of this name with its parameters. Raises ValueError with one sentence when there is none, or a
+    parameter is wrong."""
     found = PROGRAMS.get(name)
     if found is None:
         raise ValueError(f"names no program: {name!r}; programs: {', '.join(PROGRAMS)}")

@@ -17,7 +17,8 @@ CAT_BYTES = 128 << 10
 
 
 class Cat(LargeFiles):
-    """Through the page cache, with the kernel's read-ahead. One process makes cat's calls, file after file, as a `cat` of one file larger than
+    """Through the page cache, with the kernel's read-ahead. One process makes cat's calls, file after file, as a `cat`
+    of one file larger than
     all of them would: see `copy.py`."""
 
     name = "cat"

@@ -18,10 +18,12 @@ NOT_BY_KERNEL = (errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errn
 
 
 class Copy(LargeFiles):
-    """One process makes the calls of `cp`, file after file, as a `cp` of one file larger than all of them would: to a scheduler that favours
+    """One process makes the calls of `cp`, file after file, as a `cp` of one file larger than all of them would: to a
+    scheduler that favours
     programs which have just begun, a new process for each file would be another load.
 
-    A file is copied when `cp` would end, as its user sees it. What it left is written meanwhile, and at most one copy is unwritten when
+    A file is copied when `cp` would end, as its user sees it. What it left is written meanwhile, and at most one copy
+    is unwritten when
     the next one is done: from one period to the next little is left to pay.
     """
 
@@ -43,7 +45,8 @@ class Copy(LargeFiles):
 
 
 def _copied(source: Path, target: Path) -> int:
-    """With cp's calls: the whole file in one call of copy_file_range, or buffers where the kernel has none for this file system."""
+    """With cp's calls: the whole file in one call of copy_file_range, or buffers where the kernel has none for this
+    file system."""
     reads = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     writes = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

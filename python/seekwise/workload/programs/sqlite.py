@@ -1,4 +1,5 @@
-"""SQLite with several processes: transactions that read rows which are not in memory, change some, and wait for their commit."""
+"""SQLite with several processes: transactions that read rows which are not in memory, change some, and wait for their
+commit."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from seekwise.workload import cold, database
 from seekwise.workload.program import Place, Program
 
 EVICT_EVERY_S = 0.5
-"""Until then a transaction in twenty at most finds its cold row in memory, and the upper pages of the trees stay there, as they do in a
+"""Until then a transaction in twenty at most finds its cold row in memory, and the upper pages of the trees stay there,
+as they do in a
 database that is larger than memory."""
 RETRY_S = 0.001
 """SQLite's own handler sleeps up to 100 ms at a time: then the tail of all transactions is that of its sleeps."""
@@ -21,7 +23,8 @@ HOT_READS = 3
 
 
 class SQLite(Program):
-    """Reads come first, as queries of their own; then one writer at a time has the database, and the others wait for it."""
+    """Reads come first, as queries of their own; then one writer at a time has the database, and the others wait for
+    it."""
 
     name = "sqlite"
     title = "transactions on an SQLite database (WAL, synchronous=FULL)"
@@ -67,7 +70,8 @@ class SQLite(Program):
         return database.PAGE_BYTES * (self.read_rows + self.write_rows)
 
     def _begin(self, place: Place) -> None:
-        """Becomes the one writer. While another process is, SQLite says BUSY, and the program asks again a moment later: that is waiting."""
+        """Becomes the one writer. While another process is, SQLite says BUSY, and the program asks again a moment
+        later: that is waiting."""
         assert self._link is not None
         while True:
             try:

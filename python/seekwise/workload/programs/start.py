@@ -7,7 +7,8 @@ from seekwise.workload.program import Place, Program, call
 
 
 class Start(Program):
-    """The interpreter and all that it loads are evicted before each start: page faults, read-ahead, computing in between."""
+    """The interpreter and all that it loads are evicted before each start: page faults, read-ahead, computing in
+    between."""
 
     name = "start"
     title = "starts Python with NumPy and SciPy, none of it in memory"

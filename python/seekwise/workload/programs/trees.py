@@ -1,4 +1,5 @@
-"""Programs that go through folders of small files: tar, find with grep, a file server's clients, unpacking, compiling."""
+"""Programs that go through folders of small files: tar, find with grep, a file server's clients, unpacking,
+compiling."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from seekwise.workload.program import Place, Program, call, durable, durable_tog
 FOLDERS_BACKED_UP = 8
 """In one pass: a few hundred files."""
 FOLDERS_SEARCHED = 128
-"""In one search: a few thousand files. Seen on a virtio disk while a file is copied: through 400 files bfq took 0.25 of the other schedulers' time, as
+"""In one search: a few thousand files. Seen on a virtio disk while a file is copied: through 400 files bfq took 0.25 of
+the other schedulers' time, as
 it favours what has just begun, through 3,200 0.40; grep through 8,000 took 0.7."""
 KEPT = 4
 
@@ -55,7 +57,8 @@ class Backup(Program):
 
 
 class Search(Program):
-    """find and grep: every file below some folders is opened and read. Names and inodes are in memory, contents are not."""
+    """find and grep: every file below some folders is opened and read. Names and inodes are in memory, contents are
+    not."""
 
     name = "search"
     title = "searches folders of small files with find and grep, their contents not in memory"
@@ -209,7 +212,8 @@ class Compile(Program):
         place.cached_share = cold.evict(data.files_in([place.own / "tree"]))
 
     def work(self, place: Place) -> int:
-        """Bytes of the compiled files, which are on the device at the end. Sources with syntax errors are expected (status 1)."""
+        """Bytes of the compiled files, which are on the device at the end. Sources with syntax errors are expected
+        (status 1)."""
         tree = place.own / "tree"
         call([sys.executable, "-I", "-S", "-m", "compileall", "-q", "-f", str(tree)], fine=(0, 1))
         made = data.files_in(list(tree.rglob("__pycache__")))

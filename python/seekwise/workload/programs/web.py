@@ -14,7 +14,8 @@ from seekwise.workload.program import Place, Program
 
 
 class Pages(Program):
-    """A worker serves one request at a time, as those of a preforking server do: open, fstat, sendfile, a line of the log."""
+    """A worker serves one request at a time, as those of a preforking server do: open, fstat, sendfile, a line of the
+    log."""
 
     name = "pages"
     title = "serves small files that are not in memory over sockets, and appends a log"

@@ -71,7 +71,8 @@ class Factor:
 
 
 # Bounds are those that no kernel accepts beyond; a device's own limit is found when the value is read back.
-# Files and limits: Linux v6.12 Documentation/ABI/stable/sysfs-block; nomerges and rq_affinity 0 to 2, block/blk-sysfs.c.
+# Files and limits: Linux v6.12 Documentation/ABI/stable/sysfs-block; nomerges and rq_affinity 0 to 2,
+# block/blk-sysfs.c.
 FACTORS = {
     factor.name: factor
     for factor in (
@@ -184,6 +185,14 @@ def factor(name: str) -> Factor | None:
     if name.startswith(ISCHED_PREFIX) and len(name) > len(ISCHED_PREFIX):
         return Factor(name, "leaf", f"queue/iosched/{name.removeprefix(ISCHED_PREFIX)}", "number", 0)
     return FACTORS.get(name)
+
+
+def checked(name: str) -> Factor:
+    """The row of a name that a study or a plan holds: reading them refuses every other."""
+    row = factor(name)
+    if row is None:
+        raise KeyError(name)
+    return row
 
 
 def names() -> list[str]:

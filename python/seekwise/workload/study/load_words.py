@@ -35,7 +35,8 @@ def job_text(job: Job) -> str:
 
 
 def use_rows(use: Use) -> list[tuple[str, str, str]]:
-    """(job, role, load in words); none of a use whose load is not ours: a command, or what ran already, whose title says all that is known."""
+    """(job, role, load in words); none of a use whose load is not ours: a command, or what ran already, whose title
+    says all that is known."""
     if use.group == NOT_OURS:
         return []
     return [(job.name, job.role, job_text(job)) for job in use.job]

@@ -53,7 +53,8 @@ class SystemFacts:
     speed: str = "unknown"
     """Row of `estimate.SPEEDS`."""
     warnings: tuple[str, ...] = ()
-    """What a reader should know of this storage before a setting is changed or believed: a resync, a controller, a SAN."""
+    """What a reader should know of this storage before a setting is changed or believed: a resync, a controller, a
+    SAN."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ class Combination:
     """Factors that do not compete but differ between combinations."""
 
     def factors(self, setting: Setting, **seen: Value) -> dict[str, Value]:
-        """What a record keeps of its conditions; `seen` is what a backend found in force, and the plan's own words stand above it."""
+        """What a record keeps of its conditions; `seen` is what a backend found in force, and the plan's own words
+        stand above it."""
         return {
             "system": self.system,
             "load": self.load.name,
@@ -191,7 +193,8 @@ class Plan:
         trials: tuple[Trial, ...],
         notes: tuple[str, ...],
     ) -> Plan:
-        """The plan of records that are there already, of one system; the first setting is what the others are compared with."""
+        """The plan of records that are there already, of one system; the first setting is what the others are compared
+        with."""
         return cls(
             study,
             backend,

@@ -1,6 +1,7 @@
 """A study as plain, checked data: systems × settings × workloads, and how it is carried out.
 
-The TOML of a study maps one to one onto these models; `seekwise.workload.study.parse` turns what they refuse into sentences.
+The TOML of a study maps one to one onto these models; `seekwise.workload.study.parse` turns what they refuse into
+sentences.
 """
 
 from __future__ import annotations
@@ -131,7 +132,8 @@ class Workload(Part):
     block_bytes: Annotated[list[Bytes], BeforeValidator(as_list)] = [4096]
     iodepth: Annotated[list[Annotated[int, Field(ge=1, le=65536)]], BeforeValidator(as_list)] = [1]
     program: Literal["fio", "tiotest", "gnome-disks"] = "fio"
-    """Who makes the load. tiotest, where installed, does its own four phases only. gnome-disks is simulated: samples of the request size at
+    """Who makes the load. tiotest, where installed, does its own four phases only. gnome-disks is simulated: samples of
+    the request size at
     even distances over the whole volume; what it measured itself is imported."""
     engine: Literal["psync", "sync", "libaio", "io_uring", "posixaio"] | None = None
     """fio's engine; by default psync at depth 1, libaio beyond."""
@@ -163,7 +165,8 @@ class Workload(Part):
 
     @model_validator(mode="after")
     def others_can_work_in_the_background(self) -> Workload:
-        """ValueError for background jobs without `runtime`, buffered ones without a buffered workload, or an operation named twice."""
+        """ValueError for background jobs without `runtime`, buffered ones without a buffered workload, or an operation
+        named twice."""
         if self.beside and self.runtime is None:
             raise ValueError("`beside` needs a `runtime`, for which all of them work")
         if any(not job.direct for job in self.beside) and self.direct:
@@ -178,7 +181,8 @@ class Workload(Part):
 
     @model_validator(mode="after")
     def program_can_do_it(self) -> Workload:
-        """ValueError where gnome-disks is asked for more than one thread, queued or buffered requests, or random operations."""
+        """ValueError where gnome-disks is asked for more than one thread, queued or buffered requests, or random
+        operations."""
         sampled = self.program == "gnome-disks"
         if sampled and (self.threads != [1] or self.iodepth != [1] or not self.direct):
             raise ValueError("gnome-disks reads and writes with one thread, one request at a time and direct I/O")
@@ -243,7 +247,8 @@ class Design(Part):
 
 
 class Answer(Part):
-    """How a study ends: beside the choice for each system, which uses it advises for, and whether by number of threads."""
+    """How a study ends: beside the choice for each system, which uses it advises for, and whether by number of
+    threads."""
 
     uses: Annotated[list[str], BeforeValidator(as_list)] = []
     by_threads: bool = False

@@ -1,6 +1,8 @@
-"""Uses: what a storage system is for. A foreground whose rate and latency are judged, and a background that competes with it.
+"""Uses: what a storage system is for. A foreground whose rate and latency are judged, and a background that competes
+with it.
 
-A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME.toml`; `tune --for FILE.toml` takes one's own.
+A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME.toml`; `tune --for FILE.toml` takes
+one's own.
 
     title = "Database: queries and commits"
     group = "database"                  # `--for database` takes every use of the group
@@ -15,11 +17,14 @@ A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME
     depth = 16                          # requests under way per process
     judge = ["rate", "p99"]             # rate, p50, p99, p999, mean, cpu (per operation), fairness (of equal jobs)
 
-Programs do units of work (a start, a transaction, a file) and are judged by `time` (mean time of a unit), `tail` (its slow tail, as far out
-as there are enough units for) and `done` (units per second; MB/s with `counts = "bytes"`). `unit` of the use says what one of
+Programs do units of work (a start, a transaction, a file) and are judged by `time` (mean time of a unit), `tail` (its
+slow tail, as far out
+as there are enough units for) and `done` (units per second; MB/s with `counts = "bytes"`). `unit` of the use says what
+one of
 its first job is called, `unit` of another job what one of that is.
 
-A job that runs a program names it, with the program's own parameters as keys (`seekwise explain use` lists the programs):
+A job that runs a program names it, with the program's own parameters as keys (`seekwise explain use` lists the
+programs):
 
     [[job]]
     name = "copy"
@@ -29,13 +34,15 @@ A job that runs a program names it, with the program's own parameters as keys (`
 
 A job may be a fio job file of one's own instead: `fio = "my.fio"`, with `name`, `role` and `judge`.
 
-Studies measure operations apart from each other. How they count for the use is said in shares of time (they need not add up to 100):
+Studies measure operations apart from each other. How they count for the use is said in shares of time (they need not
+add up to 100):
 
     [requests]
     threads = "many"                    # few: n threads weigh 1/n; many: n; all: equally
     operations = { rand_read = 57, rand_write = 28, seq_write = 15 }
 
-`advise RUN --for NAME` and `apply RUN --for NAME` weigh a study's records by them. A file of one's own may have jobs, requests, or both.
+`advise RUN --for NAME` and `apply RUN --for NAME` weigh a study's records by them. A file of one's own may have jobs,
+requests, or both.
 """
 
 from __future__ import annotations
@@ -140,7 +147,8 @@ class Job(BaseModel):
 
     @model_validator(mode="after")
     def is_one_thing(self) -> Job:
-        """ValueError unless exactly one of `program`, `pattern` and `fio` is set, or for requests that no drive or page cache would take as meant."""
+        """ValueError unless exactly one of `program`, `pattern` and `fio` is set, or for requests that no drive or page
+        cache would take as meant."""
         if sum(way is not None for way in (self.program, self.pattern, self.fio)) != 1:
             raise ValueError("must have exactly one of `program`, `pattern` and `fio`")
         if self.program is not None:
@@ -156,8 +164,9 @@ class Job(BaseModel):
         return self
 
     def check_program(self) -> None:
-        """Raises ValueError for a program that is not known, parameters that it has not, and figures that units have not."""
-        programs.of(str(self.program), self.parameters)
+        """Raises ValueError for a program that is not known, parameters that it has not, and figures that units have
+        not."""
+        programs.program_named(str(self.program), self.parameters)
         wrong = next((kind for kind in self.judge if kind not in UNIT_KINDS), None)
         if wrong is not None:
             raise ValueError(f"has no metric {wrong!r} for a program; it has: {', '.join(UNIT_KINDS)}")
@@ -165,7 +174,7 @@ class Job(BaseModel):
     @property
     def runs(self) -> Program | None:
         """The program with its parameters; None for loads of fio."""
-        return None if self.program is None else programs.of(self.program, self.parameters)
+        return None if self.program is None else programs.program_named(self.program, self.parameters)
 
     @property
     def reads(self) -> bool:
@@ -219,7 +228,8 @@ class Use(BaseModel):
     priority: Annotated[int, Field(ge=1, le=1000)] = 100
     why: str = ""
     unit: str = ""
-    """What one unit of work of the first foreground job is called, as `start` or `transaction`; empty for requests of fio."""
+    """What one unit of work of the first foreground job is called, as `start` or `transaction`; empty for requests of
+    fio."""
     drives: Literal["nvme"] | None = None
     """It tells only of such drives, on a machine with several processors."""
     job: Annotated[list[Job], Field(max_length=16)] = []
@@ -267,7 +277,8 @@ class Use(BaseModel):
 
 
 def _purpose(kind: Judged, job: Job, *, alone: bool) -> Purpose:
-    """Times and slow tails count where something else competes; of a job that runs alone they say how much gets done."""
+    """Times and slow tails count where something else competes; of a job that runs alone they say how much gets
+    done."""
     waits = kind in ("time", "mean", "p50", "tail", "p99", "p999") and job.role == "foreground"
     return "responsive" if waits and not alone else "throughput"
 
@@ -294,7 +305,8 @@ class UseMetric:
 
     @property
     def unit(self) -> str:
-        """Unit of its values: times in milliseconds, rates in MB/s (10^6 bytes) or units per second, processor time in µs per operation."""
+        """Unit of its values: times in milliseconds, rates in MB/s (10^6 bytes) or units per second, processor time in
+        µs per operation."""
         if self.kind in ("number", "cost"):
             return ""
         return {"rate": "MB/s", "done": "/s", "cpu": "µs", "fairness": "of 1"}.get(self.figure, "ms")
@@ -329,7 +341,8 @@ def groups() -> list[str]:
 def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
     """The uses that `--for desktop,database,my.toml` names, in the order of their priority.
 
-    None: all that run programs, as loads of requests that wait for nothing exaggerate what a scheduler does; on a bare device, where no program can
+    None: all that run programs, as loads of requests that wait for nothing exaggerate what a scheduler does; on a bare
+    device, where no program can
     run, those of requests, too. The limits only by name.
     """
     if words is None:
@@ -373,7 +386,8 @@ def by_name(words: str | None) -> frozenset[str]:
 
 
 def without_programs(uses: Sequence[Use], where: str, *, named: bool) -> tuple[list[Use], list[str]]:
-    """(uses that fio alone can run, what is said of the others), for `where` no program can run. UsageError when one was asked for."""
+    """(uses that fio alone can run, what is said of the others), for `where` no program can run. UsageError when one
+    was asked for."""
     left = [use for use in uses if not use.runs_programs]
     out = [use.name for use in uses if use.runs_programs]
     if out and (named or not left):
@@ -404,7 +418,8 @@ def needs_fio(uses: Sequence[Use]) -> bool:
 def installed(
     uses: Sequence[Use], *, asked: Collection[str] = (), without_fio: MissingError | None = None
 ) -> tuple[list[Use], list[str]]:
-    """(uses whose programs are on this machine, what is said of the others). MissingError when one of `asked` is not, or none is left.
+    """(uses whose programs are on this machine, what is said of the others). MissingError when one of `asked` is not,
+    or none is left.
 
     `without_fio`: why fio cannot run here; None when it can.
     """
