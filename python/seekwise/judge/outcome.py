@@ -188,6 +188,9 @@ def _notes(found: LiveOutcome) -> list[str]:
     missing = [use.name for use in found.plan.uses if use.name not in measured]
     if missing:
         said.append(f"No result for {', '.join(missing)}: the load did not run or time was up")
+    never = [label for label in found.plan.labels if all(record.setting != label for record in found.records)]
+    if never and found.records:
+        said.append(f"Nothing is known of {', '.join(never)}: time was up before, or the run was ended")
     disturbed = [r for r in found.records if float(r.conditions.get("foreign_share", 0.0)) > DISTURBED_SHARE]
     if disturbed:
         by = _programs(disturbed)

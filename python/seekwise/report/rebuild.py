@@ -57,7 +57,7 @@ def _why(kind: str, chosen: Sequence[Limit]) -> str:
 def _limit_text(limit: Limit) -> str:
     """`20,000 KiB/s on RAID 5 of 4 (13 h 33 min without redundancy, transaction 2.1×)`."""
     unit, ratio = limit.worst
-    slowed = f", {unit} {ratio:.2g}×" if math.isfinite(ratio) and ratio else f", no {unit} done" if ratio else ""
+    slowed = f", {unit} {_times(ratio)}" if math.isfinite(ratio) and ratio else f", no {unit} done" if ratio else ""
     bare = " without redundancy" if limit.row.is_unprotected else ""
     return f"{limit.row.limit_kib_s:,} KiB/s on {_short(limit.row.array)} ({long_text(limit.seconds)}{bare}{slowed})"
 
@@ -78,6 +78,11 @@ def _stuck_text(chosen: Sequence[Limit], *, others: bool) -> str:
 
 def _short(array: str) -> str:
     return array.partition(",")[0]
+
+
+def _times(ratio: float) -> str:
+    """`2.1×`, `130×`."""
+    return f"{ratio:.2g}×" if ratio < 99.5 else f"{ratio:.0f}×"
 
 
 def seconds_text(seconds: float | None) -> str:
@@ -104,7 +109,7 @@ def table(found: Sequence[RebuildRow]) -> QuestionTable:
             if each is None:
                 cells += ["–", "–"]
             else:
-                slowed = f" ({each.ratio:.2g}×)" if each.ratio and math.isfinite(each.ratio) else ""
+                slowed = f" ({_times(each.ratio)})" if each.ratio and math.isfinite(each.ratio) else ""
                 cells += [long_text(each.seconds), f"{seconds_text(each.meanwhile_s)}{slowed}"]
         body.append(cells)
     ends = [limit.row for limit in limits(found)]

@@ -155,7 +155,7 @@ def choose(
     others: Sequence[Judged] = (),
     is_vetoed: bool = False,
 ) -> Choice | None:
-    """The choice over these figures; None when nothing was judged, or nothing is known of what is in force.
+    """The choice over these figures; None when nothing was judged, or nothing is known of what is in force, or of anything else.
 
     `others`: what else was judged, of another purpose or in the background: what it loses is the price.
     """
@@ -163,7 +163,7 @@ def choose(
     if not mine:
         return Choice(in_force, False, 0.0, 0.0, 0.0, 0.0, 0.0) if judged else None
     known = {name: found for name in candidates if (found := utility(mine, name, in_force, price)) is not None}
-    if in_force not in known:
+    if in_force not in known or len(known) < 2 <= len(candidates):
         return None
     best = np.max([weighed.gain for weighed in known.values()], axis=0)
     passing = {

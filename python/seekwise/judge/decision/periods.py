@@ -153,8 +153,8 @@ class Merged:
         self._smallest = self._tail = None
 
     def rounds(self, setting: str) -> tuple[int, ...]:
-        """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer."""
-        if self.kind == "tail" and self.tail is None:
+        """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer where it moved something under another setting."""
+        if (self.kind == "tail" and self.tail is None) or (self.kind in ("rate", "done") and not self._has_moved):
             return ()
         ratio = RATIOS.get(self.kind, MEAN_MS)
 
@@ -210,6 +210,10 @@ class Merged:
             np.array([index.get(fact[2] or "", -1) for fact in facts], np.intp),
             known if known.shape[1] else None,
         )
+
+    @property
+    def _has_moved(self) -> bool:
+        return any(RATIOS[self.kind].of(p) > 0 for by in self._periods.values() for each in by.values() for p in each)
 
     def _logs(self, setting: str) -> dict[int, float]:
         """{round: ln value}; a quantile is each round's own, so that bursts stay in the rounds that they strike."""

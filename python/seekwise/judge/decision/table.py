@@ -147,7 +147,7 @@ def values_of(periods: Sequence[tuple[str, float]]) -> Values:
     """Figures of (setting, value) in the order of time. What has no logarithm is left out."""
     names = tuple(dict.fromkeys(setting.removesuffix(CONTROL_SUFFIX) for setting, _ in periods))
     numbers = rounds_of([setting for setting, _ in periods])
-    before = [None, *(setting for setting, _ in periods[:-1])]
+    before = [None, *(setting for setting, _ in periods)][: len(periods)]
     return Values(
         names,
         tuple(

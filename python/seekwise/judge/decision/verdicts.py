@@ -45,6 +45,8 @@ Array = NDArray[np.float64]
 Word = Literal["better", "same", "worse", "unknown"]
 DRAWS_OF_MANY = 1000
 MANY_ENTRIES = 60
+LARGEST_LOG = 700.0
+"""A ratio beyond it is no number any more."""
 NOTHING_LOG = 1e-6
 """Simulated values that differ by less are the same but for rounding."""
 STARVED_LOG = math.log(2)
@@ -69,6 +71,7 @@ class Difference:
     @classmethod
     def of(cls, draws: Array, limit: float, model_error: float = 0.0) -> Difference:
         """From draws. `limit`: the entry's threshold as a share."""
+        draws = np.clip(draws, -LARGEST_LOG, LARGEST_LOG)
         low, middle, high = np.quantile(draws, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL))
         size = np.expm1(np.quantile(np.abs(draws), P_SAME))
         bound = next((candidate for candidate in (limit, *SAME_BOUNDS) if size <= candidate), math.inf)
@@ -167,7 +170,7 @@ class Judged(UseFigure):
         if mine is None:
             return None
         lost = np.nanmax(self.draws, axis=1) - mine
-        low, middle, high = np.exp(np.minimum(np.quantile(lost, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL)), 700.0))
+        low, middle, high = np.exp(np.minimum(np.quantile(lost, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL)), LARGEST_LOG))
         return float(middle), float(low), float(high)
 
     @property
@@ -346,7 +349,7 @@ def share(log_loss: float, more_is_better: bool) -> float:
     """Loss as a share: a rate 35 % lower is 0.35 behind, a latency 35 % longer is 0.35 behind."""
     if not math.isfinite(log_loss):
         return math.inf
-    return -math.expm1(-log_loss) if more_is_better else math.expm1(min(log_loss, 700.0))
+    return -math.expm1(-log_loss) if more_is_better else math.expm1(min(log_loss, LARGEST_LOG))
 
 
 def log_of_share(loss: float, more_is_better: bool) -> float:
