@@ -116,7 +116,7 @@ def find(name: str) -> str:
     fewest = min((len(model.plain - asked.words) for model in matching), default=0)
     matching = [model for model in matching if len(model.plain - asked.words) == fewest]
     if len(matching) == 1 or (matching and _is_plainly_nearer(asked, matching)):
-        return min(matching, key=lambda each: _distance(asked, each)).name
+        return min(matching, key=lambda model: _distance(asked, model)).name
     if matching:
         shown = ", ".join(model.name for model in matching[:SHOWN_MOST])
         raise UsageError(f"`{plain}` means several drive models: {shown}", "name one of them")

@@ -224,7 +224,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
                 combinations[name], spreads[name] = mean, (max(values) - min(values)) / 2 / mean if mean else 0.0
         # One load for all arrays: rates of different ones do not compare.
         most = max(map(requests_at_once, (combination for _, combination in means)))
-        key = max((place for place in means if requests_at_once(place[1]) == most), key=lambda each: means[each])
+        key = max((place for place in means if requests_at_once(place[1]) == most), key=lambda place: means[place])
         best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
     system = f"{records[0].factors.get('system')}: " if many_systems else ""
     best = dict(sorted(best.items(), key=lambda item: place(item[0])))

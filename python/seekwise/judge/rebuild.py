@@ -149,7 +149,7 @@ class Limit:
     @property
     def worst(self) -> tuple[str, float]:
         """The unit of work that is slowed most, and by how many times."""
-        unit = max(self.units or self.stuck, key=lambda each: self.row.units[each].ratio or 0.0)
+        unit = max(self.units or self.stuck, key=lambda unit: self.row.units[unit].ratio or 0.0)
         return unit, self.row.units[unit].ratio or 0.0
 
 

@@ -100,6 +100,11 @@ def _short(array: str) -> str:
     return array.partition(",")[0]
 
 
+def _times(ratio: float) -> str:
+    """`2.1×`, `130×`."""
+    return f"{ratio:.2g}×" if ratio < 99.5 else f"{ratio:.0f}×"
+
+
 def seconds_text(seconds: float | None) -> str:
     """`21 ms`, `3.1 s`."""
     if seconds is None:
@@ -124,7 +129,7 @@ def table(found: Sequence[RebuildRow]) -> QuestionTable:
             if each is None:
                 cells += ["–", "–"]
             else:
-                slowed = f" ({each.ratio:.2g}×)" if each.ratio and math.isfinite(each.ratio) else ""
+                slowed = f" ({_times(each.ratio)})" if each.ratio and math.isfinite(each.ratio) else ""
                 cells += [long_text(each.seconds), f"{seconds_text(each.meanwhile_s)}{slowed}"]
         body.append(cells)
     ends = [limit.row for limit in limits(found)]

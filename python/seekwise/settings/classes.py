@@ -198,7 +198,7 @@ def choice(name: str, group: str | None = None) -> ClassChoice:
         )  # fmt: skip
     settings = tuple(dict.fromkeys(picked.setting for picked in chosen))
     keeps = len(about.defaults) > 1 and not any(picked.changes for picked in chosen)
-    worst = max(chosen, key=lambda each: each.regret_high)
+    worst = max(chosen, key=lambda picked: picked.regret_high)
     quick = [found for decision in decided if (found := decision.by_purpose.get("responsive")) is not None]
     other = next((picked for picked in quick if picked.changes and picked.setting not in settings), None)
     other_name = other.setting if other else _probable(quick, settings)
