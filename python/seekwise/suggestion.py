@@ -17,7 +17,7 @@ def nearest(word: str, known: Iterable[str], cutoff: float = CUTOFF) -> str | No
     return by_lower[found[0]] if found else None
 
 
-def hint(word: str, known: Iterable[str], otherwise: str) -> str:
+def hint(word: str, known: Iterable[str], otherwise: str, cutoff: float = CUTOFF) -> str:
     """``did you mean `NAME`?``, or `otherwise` where nothing is near."""
-    meant = nearest(word, known)
+    meant = nearest(word, known, cutoff)
     return f"did you mean `{meant}`?" if meant else otherwise

@@ -113,6 +113,18 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("doctor foo", USAGE, "foo does not exist", "give a folder"),
     ("devices foo", USAGE, "foo does not exist", "give a folder"),
     ("doctor --root nosuch", USAGE, "nosuch", ""),
+    ("run EMPTY.toml", USAGE, "`name` is missing", "`system`"),
+    ("results 20201128-9999-abcd", USAGE, "run `20201128-9999-abcd` is unknown", "seekwise results"),
+    ("tune model:exos_x18 --for nosuchthing", USAGE, "no use is called `nosuchthing`", "seekwise explain uses"),
+    ("tune model:exos_x18 --for database,", USAGE, "a use is missing beside a comma", "`--for database`"),
+    ("tune /tmp --threshold 200%", USAGE, "at most 100%", "seekwise tune --help"),
+    ("tune /tmp --budget 99999999h", USAGE, "at most a year", "seekwise tune --help"),
+    ("import --format fio-text JSON", FAILED, "is JSON", "fio-json"),
+    ("import FOLDER", USAGE, "it is a folder", "FOLDER/*"),
+    ("whatif nosuch", USAGE, "does not exist", "seekwise record DEVICE"),
+    ("design model:exos_x18 --for database --capacity 20", USAGE, "20TB or 20t (TiB)", "seekwise design --help"),
+    ("design model:exos_x18 --for database --capacity 900t", USAGE, "holds 990 TB", "1 TiB"),
+    ("design model:exos_x18 --for database --capacity 900TB", USAGE, "holds 900 TB", "1 TiB"),
     ("design model:exos_x81 --for database", USAGE, "exos_x81", "did you mean `exos_x18`?"),
 ]  # fmt: skip
 """(what was typed, exit status, what the line says, what the hint says)."""
@@ -120,9 +132,12 @@ MISTAKES: list[tuple[str, int, str, str]] = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with a run, an empty file and the name of a device; no test changes it."""
+    """A folder with a run, empty files, a folder and the name of a device; no test changes it."""
     folder = tmp_path_factory.mktemp("mistakes")
-    (folder / "EMPTY").write_text("")
+    for name in ("EMPTY", "EMPTY.toml"):
+        (folder / name).write_text("")
+    (folder / "FOLDER").mkdir()
+    (folder / "JSON").write_text((FOREIGN / "fio-none.1.json").read_text())
     (folder / "ESCAPES").write_text("\x1b[1mread: 5 MB/s\x1b[0m\n")
     (folder / "BINARY").write_bytes(bytes(range(128, 256)) * 4)
     return folder

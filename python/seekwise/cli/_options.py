@@ -35,7 +35,7 @@ class Duration(NumberType):
         try:
             seconds = parse_seconds(value)
         except ValueError:
-            self.fail(f"{value!r} is not {TIME_FORM}", param, context)
+            self.fail(f"{value!r} is not {TIME_FORM}, of more than 0 and at most a year", param, context)
         if not 0 < seconds < float("inf"):
             self.fail(f"{value!r} must be more than 0", param, context)
         return seconds
@@ -137,7 +137,7 @@ class Share(NumberType):
         except ValueError:
             share = -1.0
         if not 0 < share <= 1:
-            self.fail(f"{value!r} is not a share such as 90% or 0.9", param, context)
+            self.fail(f"{value!r} is not a share such as 90% or 0.9, at most 100%", param, context)
         return share
 
 

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from seekwise.simulate.design.space import Array
 
 
+SOLD = {"GB": 10**9, "TB": 10**12}
+
+
 class Size(_options.NumberType):
-    """`500g`, `20t` as bytes."""
+    """`500g`, `20t` (powers of two), `20TB` (powers of ten, as drives are sold) as bytes."""
 
     name = "size"
 
@@ -25,12 +28,13 @@ class Size(_options.NumberType):
         """Bytes, at least 1 MiB; less, or text that is no size, is a usage error (exit status 2)."""
         from seekwise.workload.study.quantity import SIZE_FORM, parse_bytes
 
+        sold = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(GB|TB)\s*", str(value), re.ASCII | re.IGNORECASE)
         try:
-            found = parse_bytes(str(value))
+            found = int(float(sold[1]) * SOLD[sold[2].upper()]) if sold else parse_bytes(str(value))
         except ValueError:
-            self.fail(f"{value!r} is not {SIZE_FORM}", param, context)
+            self.fail(f"{value!r} is not {SIZE_FORM}, or 20TB (powers of ten)", param, context)
         if found < 2**20:
-            self.fail(f"{value!r} is less than 1 MiB", param, context)
+            self.fail(f"{value!r} is less than 1 MiB: a unit goes with it, as in 20TB or 20t (TiB)", param, context)
         return found
 
 
@@ -42,7 +46,7 @@ class Size(_options.NumberType):
     "--level", "levels", multiple=True, metavar="LEVEL", help="Only these: raid0, raid1, raid10, raid5, raid6."
 )
 @click.option("--survives", type=click.IntRange(0, 10), help="Drive failures to survive, at least; default: 1.")
-@click.option("--capacity", type=Size(), help="Usable capacity, at least, e.g. 20t.")
+@click.option("--capacity", type=Size(), help="Usable capacity, at least: 20TB (powers of ten) or 20t (TiB).")
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
@@ -141,7 +145,7 @@ def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None
     if not arrays:
         raise UsageError(
             f"no array of these holds {capacity_text(capacity or 0)}: the largest has {capacity_text(most)}",
-            hint="more drives, or a smaller `--capacity`",
+            hint="more drives, or a smaller `--capacity`: 1t is 1 TiB, 1.10 TB",
         )
     smallest = min(array.capacity_bytes for array in arrays)
     if data is not None and data > smallest:

@@ -65,7 +65,7 @@ def command(
 
     wanted = whatif.parse_vary(vary)
     if not trace.exists():
-        raise UsageError(f"{trace}: does not exist")
+        raise UsageError(f"{trace}: does not exist", hint="`sudo seekwise record DEVICE` makes a trace")
     notes, chunks = open_trace(trace)
     first = _first(chunks)
     settings = whatif.candidate_storages(wanted, whatif.recorded_on(notes))

@@ -96,7 +96,8 @@ def _source(path: Path) -> Source:
             f"cannot read {path}: {error.strerror}", hint="name files that fio or another benchmark has written"
         ) from error
     except ValueError as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+        hint = f"name files in it: `{path}/*`" if path.is_dir() else None
+        raise UsageError(f"cannot read {path}: {error}", hint) from error
     if not data.strip() and not fio_logs.is_unused(path):
         raise ForeignError(f"{path} is empty", hint="the tool may have died, or its disk was full")
     return Source(path, data)

@@ -110,6 +110,8 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         beside = [other for at, its, other in together if (at, its) == (run, group) and other != name]
         results.append(_result(source, jobs, openings.get(name), given, beside))
     if not results:
+        if source.text.lstrip().startswith("{"):
+            raise source.error("is JSON, not fio's normal output", hint="leave out `--format`, or `--format fio-json`")
         raise source.error("fio's output has no rates", hint=f"was it cut off? What is read best: {COMMAND}")
     return results
 

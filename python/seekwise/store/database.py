@@ -26,8 +26,10 @@ from seekwise.errors import FULL, RefusedError, SeekwiseError, UsageError, reaso
 from seekwise.release import release
 from seekwise.store import codec
 from seekwise.store.record import Record
-from seekwise.store.run_id import new_run_id
+from seekwise.store.run_id import is_run_id, new_run_id
 
+NEAR_ID = 0.93
+"""Share of letters that an id has in common with one that was mistyped by a letter."""
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What a damaged file ends in: SQLite's word about it may itself quote bytes that are no text."""
 
@@ -309,7 +311,9 @@ class Store:
             raise UsageError(f"`{name}` begins {len(matching)} runs", hint=f"for example {matching[-1].run_id}")
         known = ", ".join(run.run_id for run in runs[-3:])
         names = ["last", *(spelling for run in runs for spelling in (run.run_id, run.name))]
-        hint = suggestion.hint(name, names, f"newest runs: {known}; `last` names the newest")
+        # Ids of one day differ by their last letters: any is as near as another.
+        cutoff = NEAR_ID if is_run_id(name) else suggestion.CUTOFF
+        hint = suggestion.hint(name, names, f"newest runs: {known}; `seekwise results` lists more", cutoff)
         raise UsageError(f"run `{name}` is unknown", hint=hint)
 
     def named(self, name: str) -> list[Run]:

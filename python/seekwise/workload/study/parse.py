@@ -101,6 +101,7 @@ LONGEST = 20_000
 NUMBER_MAX = 2**63
 
 
+OTHERS_MOST = 3
 MISSING = {
     "workload": 'what is to be done: `[[workload]]` with `profile = "tiotest"`, or with `operations` of your own',
     "system": "what is to be measured: `[[system]]` with `name`, and `target` or `drive`",
@@ -109,10 +110,12 @@ MISSING = {
 
 
 def _explained(error: ValidationError, source: str, table: dict[str, object]) -> UsageError:
-    """The first thing that is wrong, in a sentence; how many more there are, in the hint."""
+    """The first thing that is wrong, in a sentence; which others are, in the hint."""
     details = error.errors(include_url=False)
     first = details[0]
-    more = f"{len(details) - 1} more below it" if len(details) > 1 else ""
+    others = list(dict.fromkeys(_key(each["loc"]) for each in details[1:]))
+    left = f" and {len(others) - OTHERS_MOST} more" if len(others) > OTHERS_MOST else ""
+    more = f"also wrong: {', '.join(f'`{each}`' for each in others[:OTHERS_MOST])}{left}" if others else ""
     key = _key(first["loc"])
     kind = first["type"]
     if kind == "extra_forbidden":

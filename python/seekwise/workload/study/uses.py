@@ -349,6 +349,9 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
         return [use for use in shipped() if use.group != LIMITS and (use.runs_programs or on_device)]
     found: dict[str, Use] = {}
     for word in (part.strip() for part in words.split(",")):
+        if not word:
+            rest = ",".join(part.strip() for part in words.split(",") if part.strip())
+            raise UsageError(f"a use is missing beside a comma: `{words}`", hint=rest and f"`--for {rest}`")
         if word.endswith(".toml"):
             use = load(Path(word))
             if not use.job:
@@ -374,7 +377,9 @@ def named(word: str) -> list[Use]:
         raise UsageError(f"`{word}` is a purpose, which runs of `tune` answer for, and no use", hint=HOW)
     if not found:
         known = list(dict.fromkeys([*groups(), *(use.name for use in shipped())]))
-        listed = f"uses: {', '.join(known)}; or a TOML file of your own; purposes, of a run of `tune`: {OPTION}"
+        listed = (
+            f"`seekwise explain uses` lists them; or a TOML file of your own; purposes, of a run of `tune`: {OPTION}"
+        )
         raise UsageError(f"no use is called `{word}`", hint=suggestion.hint(word, [*PURPOSES, *known], listed))
     return found
 
