@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 
 from seekwise import _core
+from seekwise.cli import run as run_module
+from seekwise.cli import tune as tune_module
 from seekwise.cli.explain import command
 from seekwise.errors import UsageError
 from seekwise.judge import workloads
@@ -92,3 +95,12 @@ def test_the_command_prints_one_json_document():
     document = json.loads(result.output)
     assert document["schema"] == "seekwise.explain/1"
     assert "tcq" in document["see"]
+
+
+def test_exit_finds_the_statuses_and_no_page_names_an_option_that_is_not_there():
+    assert explain("exit").word == explain("exit-status").word
+    commands = {"run": run_module.command, "tune": tune_module.command}
+    known = {name: {word for param in each.params for word in param.opts} for name, each in commands.items()}
+    for word in ("trim", "study", "exit-status"):
+        for name, option in re.findall(r"`seekwise (\w+) [^`]*?(--[a-z-]+)", explain(word).text):
+            assert name not in known or option in known[name], (word, name, option)

@@ -66,10 +66,10 @@ def test_what_is_wrong_is_named_with_what_is_allowed(old, new, words, hint):
         assert hint in error.hint
 
 
-def test_several_mistakes_are_counted_and_the_first_is_told():
+def test_several_mistakes_are_named_and_the_first_is_told():
     error = refused(GOOD.replace("threads", "treads").replace('name = "disk"', 'name = "disk"\nsize = 3'))
     assert "`system[0].size`" in error.message
-    assert "1 more" in error.hint
+    assert "`workload[0].treads`" in error.hint
 
 
 def test_a_text_that_is_not_toml_names_line_and_column():
