@@ -108,7 +108,7 @@ def service(drive: str) -> tuple[list[Row], dict[bool, list[Row]]]:
         [measured(drive, "served", sectors=sectors, together=together)["served"] for together in (False, True)]
         for sectors in draws
     ]
-    pairs = sorted(zip(draws, served, strict=True), key=lambda each: each[1][1][-1]["ms"] / each[1][0][-1]["ms"])
+    pairs = sorted(zip(draws, served, strict=True), key=lambda pair: pair[1][1][-1]["ms"] / pair[1][0][-1]["ms"])
     sectors, (single, together) = pairs[DRAWS // 2]
     places = measured(drive, "places", sectors=sectors)["places"]
     return places, {False: single, True: together}

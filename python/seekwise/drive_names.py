@@ -69,9 +69,20 @@ class Known:
 
     @property
     def size_text(self) -> str:
-        """Three significant digits in TB or GB (powers of ten); from 950 GB on in TB."""
-        terabytes = self.capacity_bytes / 1e12
-        return f"{terabytes:.3g} TB" if terabytes >= 0.95 else f"{self.capacity_bytes / 1e9:.3g} GB"
+        """Of the model."""
+        return _size(self.capacity_bytes)
+
+    @property
+    def sizes_text(self) -> str:
+        """What it is sold with, and what the model has of it where that is less."""
+        is_whole = abs(math.log(self.sold_bytes / self.capacity_bytes)) < SAME_CAPACITY
+        return self.size_text if is_whole else f"{_size(self.sold_bytes)}, modelled with {self.size_text}"
+
+
+def _size(size_bytes: float) -> str:
+    """Three significant digits in TB or GB (powers of ten); from 950 GB on in TB."""
+    terabytes = size_bytes / 1e12
+    return f"{terabytes:.3g} TB" if terabytes >= 0.95 else f"{size_bytes / 1e9:.3g} GB"
 
 
 @dataclass(frozen=True)
@@ -105,11 +116,12 @@ def find(name: str) -> str:
     fewest = min((len(model.plain - asked.words) for model in matching), default=0)
     matching = [model for model in matching if len(model.plain - asked.words) == fewest]
     if len(matching) == 1 or (matching and _is_plainly_nearer(asked, matching)):
-        return min(matching, key=lambda each: _distance(asked, each)).name
+        return min(matching, key=lambda model: _distance(asked, model)).name
     if matching:
         shown = ", ".join(model.name for model in matching[:SHOWN_MOST])
         raise UsageError(f"`{plain}` means several drive models: {shown}", "name one of them")
-    spelt = suggestion.nearest(plain, [model.name for model in shipped_models()], MISSPELT)
+    names = [model.name for model in shipped_models()]
+    spelt = suggestion.nearest(plain, names, MISSPELT) or _begun(asked)
     if spelt is not None:
         raise UsageError(f"no drive model is called `{plain}`", f"did you mean `{spelt}`?")
     nearest, why = _nearest(asked)
@@ -120,6 +132,20 @@ def find(name: str) -> str:
         f"no drive model of {plain}; nearest: {nearest.name} ({nearest.title}), because {why}",
         f"`{PREFIX}{nearest.name}` takes it; `seekwise explain models` lists all",
     )
+
+
+def _begun(asked: DriveQuery) -> str | None:
+    """The one model of which every word was said or begun, as `980 PR` is of the 980 PRO."""
+    own = {word for word in asked.words if word not in ROLES}
+    fit = [
+        model
+        for model in shipped_models()
+        if asked.makers <= model.makers
+        and own & model.words
+        and all(any(word.startswith(each) for word in model.words) for each in own)
+        and (asked.capacity_bytes is None or _distance(asked, model) <= math.log1p(SAME_CAPACITY))
+    ]
+    return fit[0].name if len(fit) == 1 else None
 
 
 def read(text: str) -> DriveQuery:
@@ -206,7 +232,7 @@ def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
     same += (
         [f"of the same maker ({', '.join(sorted(best.makers & asked.makers))})"] if best.makers & asked.makers else []
     )
-    size = f"its capacity is {best.size_text}"
+    size = f"its capacity is {best.sizes_text}"
     if asked.capacity_bytes and _distance(asked, best) <= math.log1p(SAME_CAPACITY):
-        size = f"its capacity is as asked ({best.size_text})"
+        size = f"its capacity is as asked ({best.sizes_text})"
     return best, f"{' '.join(same)}; {size}"

@@ -24,6 +24,6 @@ STATUS_MEANINGS = {
     Exit.USAGE: "Wrong usage, or an invalid study.",
     Exit.REFUSED: "Refused for safety, before anything was touched.",
     Exit.MISSING: "A requirement is missing: a program, a kernel feature, a privilege.",
-    Exit.NOT_MET: "A check ran and was not met (`verify`, `compare --fail-if`).",
+    Exit.NOT_MET: "A check ran and was not met (`verify`, `compare --fail-if`, `doctor`, `design`, `status`, `apply --guard`, `apply --confirm`).",
     Exit.INTERRUPTED: "Interrupted; settings are as before.",
 }

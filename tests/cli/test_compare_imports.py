@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli.main import cli
-from seekwise.errors import RefusedError
+from seekwise.errors import UsageError
 
 FOREIGN = Path(__file__).parents[1] / "importing/files"
 
@@ -39,7 +39,7 @@ def test_imports_of_one_job_at_two_depths_are_told_to_be_imported_together(said,
         assert said("import", "--name", f"depth-{depth}", str(depths / f"depth{depth}.json")).startswith("1 record in")
     words = ["compare", "depth-1", "depth-8", "--db", str(tmp_path / "records.db")]
     refused = CliRunner().invoke(cli, words, obj={}).exception
-    assert isinstance(refused, RefusedError) and "seekwise import FILE FILE" in str(refused.hint)
+    assert isinstance(refused, UsageError) and "seekwise import FILE FILE" in str(refused.hint)
     together = said("import", str(depths / "depth1.json"), str(depths / "depth8.json"))
     assert together.startswith("2 records in") and "One repeat of each gives no answer: 3 of" in together
     notes = json.loads(said("results", "last", "--json"))["notes"]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from report.pages import SCHEDULERS
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
-from seekwise.errors import NotMetError, RefusedError, SeekwiseError, UsageError
+from seekwise.errors import NotMetError, SeekwiseError, UsageError
 from seekwise.store.database import Store
 
 
@@ -124,5 +124,5 @@ def test_what_cannot_be_is_one_error(words, error, said, db):
 def test_a_live_run_and_a_study_do_not_compare(db):
     live_run(db)
     study = study_run(db)
-    with pytest.raises(RefusedError, match="only one of them was switched live"):
+    with pytest.raises(UsageError, match="only one of them was switched live"):
         call(db, "report", "before", study)

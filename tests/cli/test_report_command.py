@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli import report, run
-from seekwise.errors import SeekwiseError
+from seekwise.errors import SeekwiseError, UsageError
 
 STUDY = """
 name = "elevator"
@@ -55,3 +55,14 @@ def test_an_unknown_run_is_named(db):
     call(run.command, "study.toml", db=db)
     with pytest.raises(SeekwiseError, match="run `nosuch` is unknown"):
         call(report.command, "nosuch", db=db)
+
+
+def test_a_name_of_another_kind_of_file_is_no_folder(db):
+    call(run.command, "study.toml", db=db)
+    for name in ("x.pdf", "x.svg"):
+        with pytest.raises(UsageError, match=name.rpartition(".")[2]):
+            call(report.command, "last", "--output", name, db=db)
+        assert not Path(name).exists()
+    for name in ("v1.2", "page.HTML"):
+        assert call(report.command, "last", "--output", name, db=db).exit_code == 0
+    assert Path("v1.2").is_dir() and Path("page.HTML").is_file()

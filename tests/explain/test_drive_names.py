@@ -70,3 +70,12 @@ def test_several_are_listed_and_a_typing_error_gets_its_name():
     assert raised.value.hint == "did you mean `samsung_980`?"
     with pytest.raises(UsageError, match="no drive model is called `xyzzy`"):
         drive_names.find("xyzzy")
+
+
+def test_a_word_that_was_begun_suggests_the_model_and_a_smaller_edition_says_what_it_is_sold_with():
+    with pytest.raises(UsageError) as refused:
+        drive_names.find("Samsung 980 PR")
+    assert "samsung_980_pro_1tb" in refused.value.hint
+    smaller = next(model for model in drive_names.shipped_models() if model.name == "samsung_980")
+    assert smaller.capacity_bytes < 0.5 * smaller.sold_bytes
+    assert smaller.sizes_text.startswith("1 TB") and "400 GB" in smaller.sizes_text

@@ -1,5 +1,6 @@
 """Files as people have them: each right value, worked out by hand from the raw file."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,23 @@ def test_where_no_load_is_shared_the_headline_says_so(tmp_path, names, headline)
             store.add(record)
         store.end_run(run.run_id, "complete")
         assert of_run.of_runs(store, store.run(run.run_id)).headline() == headline
+
+
+def test_depths_of_several_loads_are_compared_where_a_load_has_several(tmp_path):
+    # As bench-fio writes them: MODE-DEPTH-JOBS.json; one mode was measured at one depth alone.
+    document = json.loads((CASES / "27-nothing-in-common/depth1.json").read_text())
+    (job,) = document["jobs"]
+    for mode, depth in (("randread", 1), ("randread", 8), ("randwrite", 1), ("randwrite", 8), ("randwrite", 32)):
+        job["job options"] |= {"rw": mode, "iodepth": str(depth)}
+        if mode == "randwrite" and job["read"]["total_ios"]:
+            job["read"], job["write"] = job["write"], job["read"]
+        (tmp_path / f"{mode}-{depth}-1.json").write_text(json.dumps(document))
+    with Store.open(tmp_path / "runs.db") as store:
+        run, records = importing.read(sorted(tmp_path.glob("*.json")))
+        store.add_run(run)
+        for record in records:
+            store.add(record)
+        headline = of_run.of_runs(store, store.run(run.run_id)).headline()
+    assert (
+        "random read 100 IOPS at depth 1, 100 at 8; random write 100 IOPS at depth 1, 100 at 8, 100 at 32" in headline
+    )

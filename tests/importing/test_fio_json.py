@@ -4,13 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from seekwise import importing
+from seekwise.cli.main import cli
 from seekwise.errors import SeekwiseError
 from seekwise.importing.result import parse_given
 from seekwise.judge.believable import implausible
 
 FIO = Path(__file__).parent / "fio"
+FOREIGN = Path(__file__).parent / "files"
 RAW = {path.stem: path.read_text(encoding="utf-8") for path in FIO.glob("*.json")}
 
 
@@ -374,3 +377,23 @@ def test_a_file_without_options_does_not_say_whether_access_was_random(tmp_path)
     assert record.phases[0].operation == "seq_read" and "`--given operation=rand_read`" in notes(run)
     run, (record,) = importing.read([path], given=parse_given(["operation=rand_read"]))
     assert record.phases[0].operation == "rand_read" and "not whether access was random" not in notes(run)
+
+
+def test_names_that_are_given_are_kept_where_files_differ_in_depth(tmp_path):
+    document = json.loads((FOREIGN / "fio-none.1.json").read_text())
+    paths = []
+    for name, depth in (("a", "1"), ("b", "8")):
+        for job in document["jobs"]:
+            job["job options"] |= {"ioengine": "libaio", "iodepth": depth}
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(json.dumps(document))
+    for labels, expected in ((("none", "bfq"), {"none", "bfq"}), ((), {"depth 1", "depth 8"})):
+        _, records = importing.read(paths, labels=labels)
+        assert {record.setting for record in records} == expected
+
+
+@pytest.mark.parametrize("name", ["last", "20261128", "20261128-0159", "20261128-0159-59b2", " "])
+def test_a_run_is_not_called_what_names_another(name, tmp_path):
+    words = ["import", str(FOREIGN / "fio-none.1.json"), "--db", str(tmp_path / "r.db"), "--name"]
+    assert CliRunner().invoke(cli, [*words, name]).exit_code == 2
+    assert CliRunner().invoke(cli, [*words, "2026"]).exit_code == 0

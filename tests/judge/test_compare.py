@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli.compare import command
-from seekwise.errors import NotMetError, RefusedError, UsageError
+from seekwise.errors import NotMetError, UsageError
 from seekwise.measure import execute as run
 from seekwise.store.database import Store
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -163,7 +163,7 @@ def test_what_does_not_compare_is_refused_with_the_reason(tmp_path: Path, change
     db = tmp_path / "db"
     a, b = add(db, 1), add(db, 2, **change)
     refusal = compare(db, a, b).exception
-    assert isinstance(refusal, RefusedError)
+    assert isinstance(refusal, UsageError)
     assert words in f"{refusal.message} {refusal.hint}"
 
 
@@ -176,7 +176,7 @@ def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
 def test_a_model_and_a_machine_do_not_compare(tmp_path: Path) -> None:
     db = tmp_path / "db"
     refusal = compare(db, add(db, 1), add(db, 2, provenance="simulated")).exception
-    assert isinstance(refusal, RefusedError) and "one is measured, the other simulated" in refusal.message
+    assert isinstance(refusal, UsageError) and "one is measured, the other simulated" in refusal.message
 
 
 def test_what_differs_beside_the_settings_is_said(tmp_path: Path) -> None:

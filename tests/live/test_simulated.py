@@ -72,6 +72,8 @@ def test_a_fio_job_of_ones_own_is_refused_with_the_reason(tmp_path):
         (["model:generic_1tb_sata", "--vary", "scheduler=cfq"], "cfq"),
         (["model:generic_1tb_sata", "--vary", "rq_affinity=0,1"], "ignores rq_affinity"),
         (["model:generic_1tb_sata", "--", "true"], "needs a real device"),
+        (["model:generic_1tb_sata", "--budget", "1s"], "--budget is for a real device"),
+        (["model:generic_1tb_sata", "--cold"], "--cold needs a real device"),
         (["/", "--kernel", "6.1"], "--kernel is for drive models"),
     ],
 )

@@ -101,7 +101,7 @@ def test_where_purposes_want_different_settings_none_is_taken_silently():
     found = outcome_of(START, faster)
     assert found.found.changed_purposes == {"responsive": "bfq", "throughput": "none"}
     assert not found.lines.set and not found.lines.undo
-    assert next_command(found) == "sudo seekwise apply last --for responsive, or --for throughput"
+    assert next_command(found) == "sudo seekwise apply last --for responsive  # or --for throughput"
     with pytest.raises(UsageError, match="responsive wants bfq, throughput wants none") as caught:
         advised.of_tune(found, None, None).to_apply()
     assert "--for responsive" in str(caught.value.hint) and "--for throughput" in str(caught.value.hint)
@@ -146,6 +146,9 @@ def test_results_of_a_run_say_what_it_was_of_and_end_with_what_sets_it(tmp_path,
         f"run 20260102-0302-abcd, {found.run.name}, tune of {found.run.target} on vda, 10 minutes, "
     )
     # With the prompt a screen of 24 lines.
-    assert len(newest) <= 23 and newest[-1] == "next: sudo seekwise apply last", newest
-    assert said("20260102-0301-abcd").stdout.splitlines()[-1] == "next: sudo seekwise apply 20260102-0301-abcd"
+    assert len(newest) <= 23 and newest[-1] == f"next: sudo seekwise apply last --db {file}", newest
+    assert (
+        said("20260102-0301-abcd").stdout.splitlines()[-1]
+        == f"next: sudo seekwise apply 20260102-0301-abcd --db {file}"
+    )
     assert isinstance(said("last", "--figures").exception, UsageError)

@@ -189,3 +189,15 @@ def test_a_range_has_one_unit_and_what_all_loads_share_stands_once():
     uses = ["random read, block 4k, iodepth 1, direct 1", "random write, block 4k, iodepth 8, direct 1"]
     assert tune_answer._common(uses) == ["block 4k", "direct 1"]
     assert tune_answer._common(uses[:1]) == tune_answer._common(["database", "desktop"]) == []
+
+
+def test_a_gain_names_what_it_is_compared_with_where_that_is_in_force_nowhere():
+    names = ("mq-deadline queue_depth=1", "mq-deadline queue_depth=31", "none queue_depth=31")
+    speeds = dict(zip(names, (100, 180, 100), strict=True))
+    question = asked(figure("random read", speeds), in_force=names[0], names=names)
+    assert question.choice.setting == names[1]
+    assert "queue_depth=1:" not in answered.headline(question)
+    assert "Compared with queue_depth=1:" in answered.headline(replace(question, is_set=False))
+    speeds = dict(zip(names, (100, 100, 180), strict=True))
+    other = asked(figure("random read", speeds), in_force=names[0], names=names)
+    assert "Compared with mq-deadline queue_depth=1:" in answered.headline(replace(other, is_set=False))

@@ -6,9 +6,11 @@ import json
 import shutil
 import tarfile
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from seekwise.cli import doctor
 from seekwise.linux import diskstats
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
@@ -425,9 +427,37 @@ def test_what_drives_report_of_themselves(tmp_path, reports, expected):
 def test_a_storm_of_discards_is_told_by_rate_and_time(tmp_path, moved, told):
     mounts = MOUNT.format(number="259:0", place="/", options="discard", source="/dev/nvme0n1")
     files = two_disks(tmp_path).add({"/proc/self/mountinfo": mounts})
-    found = examine(machine(files, activity={"nvme0n1": moved}))
-    assert [finding.check for finding in found] == (["discard-storm"] if told else [])
+    found = examine(machine(files, activity={"nvme0n1": moved}, later={"nvme0n1": moved}))
+    assert [(finding.check, finding.severity) for finding in found] == ([("discard-storm", "wrong")] if told else [])
     assert not told or "mount -o remount,nodiscard /" in found[0].mend
+
+
+def test_a_deletion_during_the_first_look_is_not_wrong_and_remounts_nothing(tmp_path, monkeypatch):
+    line = " 259       0 nvme0n1 10 0 80 5 20 0 160 7 0 12 12 {} 0 {} {} 0 0\n"
+    files = two_disks(tmp_path)
+
+    def severities(*counted: int) -> list[str]:
+        """Of discards counted before and after each look."""
+        readings = iter(counted)
+
+        def read(_):
+            number = next(readings)
+            files.add({"/proc/diskstats": line.format(number, 8 * number, number // 2)})
+            return read_counters(files.tree())
+
+        monkeypatch.setattr(gather.diskstats, "read", read)
+        live = SimpleNamespace(live=True)
+        monkeypatch.setattr(gather, "read_stack", lambda _: read_stack(files.tree()))
+        monkeypatch.setattr(gather, "PAUSE_S", 0.0)
+        seen = gather.machine(live, 0.01)
+        found = examine(replace(seen, tree=files.tree()))
+        assert next(readings, None) is None
+        return [each.severity for each in found if each.check == "discard-storm"]
+
+    read_counters = diskstats.read
+    assert severities(0, 0) == []
+    assert severities(0, 5000, 5000, 5001) == ["look"]
+    assert severities(0, 5000, 9000, 14000) == ["wrong"]
 
 
 def test_counters_of_discards_are_read_from_the_fields_of_the_kernel(tmp_path):
@@ -500,3 +530,15 @@ def test_checks_that_could_not_look_are_not_counted_as_having_found_nothing(monk
         assert why in said
     doctor._print((), {}, has_queues=True)
     assert capsys.readouterr().out == f"Nothing wrong: {len(CHECKS)} checks found nothing.\n"
+
+
+@pytest.mark.parametrize(("user", "is_installed"), [(0, True), (0, False), (1000, True), (1000, False)])
+def test_everything_that_drive_health_lacks_is_said_at_once(monkeypatch, user, is_installed):
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: user)
+    monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: "/usr/sbin/smartctl" if is_installed else None)
+    said = " ".join(doctor._not_examined(live=True).values())
+    assert (bool(said), "smartmontools" in said, "sudo" in said) == (
+        user != 0 or not is_installed,
+        not is_installed,
+        user != 0,
+    )

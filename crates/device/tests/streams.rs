@@ -219,3 +219,30 @@ fn random_reads_do_not_pay_for_the_read_ahead_of_streams() {
         "{without:.1} and {with:.1} a second"
     );
 }
+
+/// A hit far beyond the read-ahead that is running, in another segment, does not lead it there: it ends where it would have ended.
+#[test]
+fn a_hit_in_another_segment_does_not_lead_the_read_ahead_to_it() {
+    const FAR: u64 = 400_000_000;
+    let held_after = |hit: bool| {
+        let mut drive = drive("exos_x18", &[]);
+        let mut now = Nanos::ZERO;
+        let mut read = |drive: &mut Drive, wait: u64, at: u64| {
+            now += Nanos::from_millis(wait);
+            drive.submit(now, command(0, CommandKind::Read, at, 256));
+            let from = now;
+            now = drive.next_completion().unwrap();
+            drive.complete_next(now);
+            now - from
+        };
+        read(&mut drive, 0, FAR);
+        read(&mut drive, 50, 0);
+        if hit {
+            assert!(read(&mut drive, 1, FAR + 256) < Nanos::from_millis(1));
+        }
+        // The last of what it reads ahead; had it gone on for so long, its segment would have forgotten that.
+        read(&mut drive, 100, 2_048)
+    };
+    assert!(held_after(false) < Nanos::from_millis(1));
+    assert!(held_after(true) < Nanos::from_millis(1));
+}

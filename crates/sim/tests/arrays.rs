@@ -280,6 +280,30 @@ fn a_resync_beside_a_load_gets_at_least_its_minimum_and_costs_the_load() {
     }
 }
 
+/// The stripe cache grows for a rebuild from Linux 4.1 on, so that reads wait behind many of its requests: ten large disks left 4 of 80 random reads a second
+/// and kept their pace (linux-raid, Linux 6.14).
+#[test]
+fn random_reads_beside_a_rebuild_of_a_new_kernel_wait_behind_a_cache_full_of_it() {
+    let read =
+        json!({"threads": 1, "pattern": "random", "block_bytes": 4096, "read_percent": 100.0});
+    let beside = |kernel, scheduler| {
+        let mut spec = Case::new("raid5", 6)
+            .on(kernel, scheduler)
+            .with("missing", json!([2]))
+            .with("resync", json!({"min_kib_s": 200_000}))
+            .spec(read.clone());
+        spec["phases"][0]["runtime_ns"] = json!(20_000_000_000u64);
+        let found = trial::run(&serde_json::from_value(spec).unwrap()).unwrap();
+        let seen = phase(&found);
+        let rate = seen["ios"].as_f64().unwrap() / (seen["elapsed_ns"].as_f64().unwrap() / 1e9);
+        (rate, seen["resync"]["kib_per_s"].as_f64().unwrap())
+    };
+    let (reads, rebuild) = beside("6.12", "none");
+    let (before, held_up) = beside("2.6.32", "deadline");
+    assert!(reads < 0.5 * before, "{reads} a second, {before} before");
+    assert!(rebuild > 1.5 * held_up, "{rebuild} KiB/s, {held_up} before");
+}
+
 #[test]
 fn a_rebuild_writes_the_new_member_only() {
     let case = Case::new("raid5", 4)

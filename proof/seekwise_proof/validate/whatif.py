@@ -295,7 +295,7 @@ def _best(found: Sequence[Prediction], opened: bool) -> tuple[int, int]:
     for same in choices.values():
         if len(same) < 2:
             continue
-        chosen = max(same, key=lambda each: (each.opened if opened else each.closed)["rate"])
+        chosen = max(same, key=lambda prediction: (prediction.opened if opened else prediction.closed)["rate"])
         best = max(prediction.measured.rate_bytes_per_s for prediction in same)
         of += 1
         right += chosen.measured.rate_bytes_per_s >= best * (1 - BEST_WITHIN)

@@ -17,7 +17,7 @@ from seekwise.errors import UsageError
 from seekwise.measure import execute as run
 from seekwise.simulate import backends
 from seekwise.simulate.protocol import Backend, Options
-from seekwise.store.database import Run, Store
+from seekwise.store.database import Run, Store, typed
 from seekwise.store.record import Record
 from seekwise.workload.study import budget as budgets
 from seekwise.workload.study import plan
@@ -99,7 +99,7 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
             run.carry_out(store, what, made, backend, say=watcher.say, tell=watcher.tell)
         except KeyboardInterrupt:
             _, valid = store.count(run_id)
-            hint = f"\n\nhint: `seekwise run --resume {run_id}` finishes it" if valid else ""
+            hint = f"\n\nhint: `{typed(f'seekwise run --resume {run_id}', store.path)}` finishes it" if valid else ""
             with contextlib.suppress(OSError):  # the terminal may be what went away
                 click.echo(f"interrupted after {valid} of {len(made.trials)} trials; settings are back{hint}", err=True)
             raise
@@ -118,13 +118,14 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
     if not as_json:
         # Notes of the plan stand above already.
         found.show(_shown.out(), told=made.notes)
+    shows_all = typed(f"seekwise results {run_id} --all", store.path)
     report = _shown.write_page(found, report_folder / page_name(run_id)) if report_folder is not None else None
     if as_json:
         _shown.echo_json(found.document(report=str(report) if report is not None else None))
     elif report is not None:
-        click.echo(f"\nnext: seekwise results {run_id} --all\n\n{report}")
+        click.echo(f"\nnext: {shows_all}\n\n{report}")
     else:
-        click.echo(f"\nnext: seekwise results {run_id} --all")
+        click.echo(f"\nnext: {shows_all}")
 
 
 def _can_judge() -> bool:

@@ -12,6 +12,7 @@ import click
 from seekwise import bounds
 from seekwise.cli import _output
 from seekwise.simulate.backends import NAMES
+from seekwise.store.run_id import is_run_id
 from seekwise.workload.study.quantity import TIME_FORM, parse_seconds
 
 if TYPE_CHECKING:
@@ -56,7 +57,21 @@ database = click.option(
     help="Results database to use instead of $SEEKWISE_DB or ~/.local/share/seekwise/records.db.",
 )
 budget = click.option("--budget", type=Duration(), help="Fit the plan to this time, e.g. 10m.")
-name = click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
+
+
+class RunName(TextType):
+    """What a run may be called: not what names a run already."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
+        """The name as given; a usage error (exit status 2) for one by which the run could not be found."""
+        if not value.strip() or value == "last" or is_run_id(value):
+            self.fail(f"{value!r} names no run: `last` is the newest, and 20261121-1204-3f9a an id", param, context)
+        return value
+
+
+name = click.option("--name", type=RunName(), metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
 
 
 def seed(text: str, **more: Any) -> Decorator:

@@ -101,7 +101,7 @@ def headline(levels: list[Level]) -> str:
     """What the times say of the devices, the worst first."""
     order = ("stalls", "slow", "queue", "own queue", "quick", "bios", "idle")
     drives = [level for level in levels if level.has_requests] or levels
-    worst = min(drives, key=lambda each: order.index(each.verdict))
+    worst = min(drives, key=lambda drive: order.index(drive.verdict))
     return _sentence(worst)
 
 

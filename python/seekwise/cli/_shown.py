@@ -79,7 +79,7 @@ def write_page(found: Report, path: Path) -> Path:
     except OSError as error:
         raise SeekwiseError(
             f"cannot write report {path}: {reason(error)}",
-            hint=f"`seekwise report {found.run.run_id} --output FOLDER` writes it elsewhere",
+            hint=f"`{found.run.typed(f'seekwise report {found.run.run_id} --output FOLDER')}` writes it elsewhere",
         ) from error
 
 

@@ -53,7 +53,8 @@ def answer(request: Request) -> None:
 def refuse_what_needs_a_device(request: Request) -> None:
     """UsageError for options that a model cannot honour."""
     refused: dict[str, object] = {"--also": request.also, "--live": request.live, "--guard": request.guard}
-    refused |= {"--destroy": request.destroy, "-- COMMAND": request.command_line}
+    refused |= {"--destroy": request.destroy, "-- COMMAND": request.command_line, "--cold": request.cold}
+    refused |= {"--metric": request.metric, "--prepare": request.prepare, "--conclude": request.conclude}
     named = next((name for name, value in refused.items() if value), None)
     if named is not None:
         raise UsageError(f"{named} needs a real device, and {request.target} is a model", hint="leave it out")

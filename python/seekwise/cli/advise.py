@@ -106,11 +106,10 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
         for choice in found:
             say("", out)
             print_lines(classes.reasons(choice), out)
-    option = f" --for {group}" if group else ""
     say("", out)
     print_lines([*classes.quicker(found), *classes.CAUTIONS[: 2 if everything else 1]], out)
-    again = f"seekwise advise --classes{option}"
-    print_lines([f"next: {again} --print udev{'' if everything else ' (reasons: --all)'}"], out)
+    again = f"seekwise advise --classes{f' --for {group}' if group else ''}"
+    print_lines([f"next: {again} --print udev{'' if everything else ' # reasons: --all'}"], out)
 
 
 def _class(target: str, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,7 +65,8 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
             click.echo(line)
         for note in found.notes:
             click.echo(f"note: {note}")
-        click.echo(f"\nnext: seekwise report {name_of(found.base)} {name_of(found.new)}")
+        both = shlex.join((name_of(found.base), name_of(found.new)))
+        click.echo(f"\nnext: {runs[0].typed(f'seekwise report {both}')}")
     _fail(found, fail_if)
 
 

@@ -118,8 +118,9 @@ def command(
         if as_json:
             _shown.echo_json(array_answer.document(choice, run.run_id))
             return
-        of_run.of_runs(store, store.run(run.run_id)).show(_shown.out())
-    click.echo(f"\nnext: seekwise report {run.run_id}")
+        stored = store.run(run.run_id)
+        of_run.of_runs(store, stored).show(_shown.out())
+    click.echo(f"\nnext: {stored.typed(f'seekwise report {run.run_id}')}")
 
 
 def _failures(levels: tuple[str, ...], survives: int | None) -> int:

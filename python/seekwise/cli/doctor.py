@@ -67,7 +67,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     tree = open_tree(root)
     if tree.live:
         _output.progress(f"watching the drives' counters for {time_text(watch)}")
-    machine = gather.machine(tree, watch)
+    machine = gather.machine(tree, watch, _output.progress)
     found = examine(machine)
     blind, beyond = _not_examined(machine.tree.live), special.unseen(list(machine.drives()), tree)
     unseen = [*blind.values(), *beyond]
@@ -93,15 +93,17 @@ def _not_examined(live: bool) -> dict[tuple[str, ...], str]:
     """{checks: why they could not look}."""
     if not live:
         return {(smart.NAME, discards.NAME): "drive health, discards: a capture does not hold them"}
-    if os.geteuid() != 0:
-        return {(smart.NAME,): "drive health: smartctl needs root (`sudo seekwise doctor`)"}
-    if shutil.which("smartctl") is None:
-        return {
-            (
-                smart.NAME,
-            ): "drive health: smartctl is not installed (package smartmontools); install it, then `sudo seekwise doctor`"
-        }
-    return {}
+    # Both at once: who follows the one meets no other.
+    lacks = [
+        *(["is not installed (package smartmontools)"] if not _has_smartctl() else []),
+        *(["needs root (`sudo seekwise doctor`)"] if os.geteuid() != 0 else []),
+    ]
+    return {(smart.NAME,): f"drive health: smartctl {' and '.join(lacks)}"} if lacks else {}
+
+
+def _has_smartctl() -> bool:
+    """Whether it is installed, also where only root's PATH leads to it."""
+    return shutil.which("smartctl") is not None or shutil.which("smartctl", path="/usr/sbin:/sbin") is not None
 
 
 def _print(found: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], *, has_queues: bool) -> None:

@@ -26,7 +26,7 @@ FORMAT_NAMES = (
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option("--name", default="imported", show_default=True, help="Name of the run.")
+@click.option("--name", type=_options.RunName(), default="imported", show_default=True, help="Name of the run.")
 @click.option(
     "--setting", multiple=True, metavar="LABEL", help="Configuration that each FILE was measured with, in order."
 )
@@ -76,4 +76,4 @@ def command(
         return
     click.echo(f"{counted(len(records), 'record')} in run {run.run_id}\n")
     found.show(_shown.out())
-    click.echo(f"\nnext: seekwise results {run.run_id}")
+    click.echo(f"\nnext: {found.run.typed(f'seekwise results {run.run_id}')}")

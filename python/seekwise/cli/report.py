@@ -114,6 +114,11 @@ def path_of(output: Path, name: str) -> Path:
     """Where the page goes: into the folder `output`, or to that very file; the folder is made."""
     if output.suffix.lower() in (".html", ".htm") and not output.is_dir():
         return folder_made(output.parent) / output.name
+    if output.suffix.strip(".").isalpha() and not output.exists():
+        raise UsageError(
+            f"a report is an HTML page, not {output.suffix}",
+            hint=f"name it {output.with_suffix('.html')}, or make the folder first",
+        )
     return folder_made(output) / _shown.page_name(name)
 
 

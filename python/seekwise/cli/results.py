@@ -87,7 +87,7 @@ def command(
         is_last = found.run.run_id == store.run("last").run_id
         sets = found.sets("last" if is_last else found.run.run_id) if len(chosen) == 1 else None
     space = "" if of_tune else "\n"
-    click.echo(f"{space}next: {sets or 'seekwise report ' + ' '.join(run.run_id for run in chosen)}")
+    click.echo(f"{space}next: {sets or found.run.typed('seekwise report ' + ' '.join(run.run_id for run in chosen))}")
 
 
 def _list(store: Store, everything: bool, as_json: bool) -> None:
@@ -124,7 +124,7 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
         click.echo(line)
     if left := len(others) - len(newest):
         click.echo(f"\n--all for {left} more")
-    click.echo(f"\nnext: seekwise results {'last' if runs else '--help'}")
+    click.echo(f"\nnext: {runs[-1].typed('seekwise results last') if runs else 'seekwise results --help'}")
 
 
 NEWEST = 12

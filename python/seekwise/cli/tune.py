@@ -58,6 +58,11 @@ def command(
     under them, and names one setting, what it gains and what it costs. Everything is restored afterwards.
     """
     began = time.monotonic()
+    if budget is not None and target.startswith(MODEL):
+        raise UsageError(
+            "--budget is for a real device: a model plays every load to its end",
+            hint="leave it out, or name fewer uses: `--for`",
+        )
     if budget is None:
         budget = STAGED_BUDGET_S if options["also"] is not None else BUDGET_S
     from seekwise.measure.live.planning import Request

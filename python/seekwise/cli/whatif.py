@@ -58,7 +58,7 @@ def command(
     from seekwise.judge import predicted
     from seekwise.measure import whatif
     from seekwise.report import whatif_answer
-    from seekwise.store.database import Store
+    from seekwise.store.database import Store, typed
     from seekwise.trace import load as loads
     from seekwise.trace.load import FOREGROUND
     from seekwise.trace.readers import open_trace
@@ -110,7 +110,7 @@ def command(
         click.echo()
         for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
             _paragraph(line)
-        click.echo(f"\nnext: seekwise report {played.run.run_id}")
+        click.echo(f"\nnext: {typed(f'seekwise report {played.run.run_id}', store.path)}")
 
 
 def _first(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

@@ -119,19 +119,21 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
     the sentence)."""
     unchanged = (list(measured), list(names), "")
     sources = {entry.path for entry in measured}
-    if len(sources) < 2 or shared_loads(measured, names):
+    # Names that the user gave are what is to be compared.
+    are_given = len({entry.setting for entry in measured if entry.setting is not None}) > 1
+    if len(sources) < 2 or are_given or shared_loads(measured, names):
         return unchanged
     depths: dict[str, dict[int, set[str]]] = {}
     without = [re.sub(r" iodepth=\S+", "", entry.load) for entry in measured]
     for entry, load, label in zip(measured, without, names, strict=True):
         depths.setdefault(load, {}).setdefault(entry.result.iodepth or 1, set()).add(label)
-    first = set(next(iter(depths.values())))
-    if len(first) < 2 or any(
-        set(found) != first or any(len(labels_there) > 1 for labels_there in found.values())
-        for found in depths.values()
+    # A load that was measured at one depth alone stands by itself.
+    if all(len(found) < 2 for found in depths.values()) or any(
+        len(labels_there) > 1 for found in depths.values() for labels_there in found.values()
     ):
         return unchanged
-    which = {depth: sorted(label for found in depths.values() for label in found[depth]) for depth in sorted(first)}
+    every = sorted({depth for found in depths.values() for depth in found})
+    which = {depth: sorted(label for found in depths.values() for label in found.get(depth, ())) for depth in every}
     said = "; ".join(
         f"depth {depth} ({_listed(list(dict.fromkeys(labels)))}): {_figures(measured, depth)}"
         for depth, labels in which.items()

@@ -84,6 +84,11 @@ class ArrayRow:
         return "–" if self.rebuild_s is None else time_text(self.rebuild_s)
 
     @property
+    def loaded_text(self) -> str:
+        """The same beside the load that slows it most."""
+        return "–" if self.rebuild_loaded_s is None else long_text(self.rebuild_loaded_s)
+
+    @property
     def rebuild_loaded_text(self) -> str:
         """`up to 3 days under load`; empty where it is not known."""
         return "" if self.rebuild_loaded_s is None else f"up to {long_text(self.rebuild_loaded_s)} under load"
@@ -175,6 +180,13 @@ def operations(found: Sequence[ArrayRow]) -> list[str]:
     return [name for name in OPERATIONS if any(name in row.rates_mb_s for row in found)]
 
 
+def alone_text(found: Sequence[ArrayRow]) -> str:
+    """How long a rebuild takes with nothing else to do, of all of them; empty where none is known."""
+    times = sorted(row.rebuild_s for row in found if row.rebuild_s is not None)
+    texts = dict.fromkeys(map(time_text, times[:1] + times[-1:]))
+    return f"Rebuild alone: {' to '.join(texts)}" if texts else ""
+
+
 STATE_WORDS = {"resync": "resyncing", "rebuild": "rebuilding"}
 
 
@@ -212,7 +224,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
                 combinations[name], spreads[name] = mean, (max(values) - min(values)) / 2 / mean if mean else 0.0
         # One load for all arrays: rates of different ones do not compare.
         most = max(map(requests_at_once, (combination for _, combination in means)))
-        key = max((place for place in means if requests_at_once(place[1]) == most), key=lambda each: means[each])
+        key = max((place for place in means if requests_at_once(place[1]) == most), key=lambda place: means[place])
         best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
     system = f"{records[0].factors.get('system')}: " if many_systems else ""
     best = dict(sorted(best.items(), key=lambda item: place(item[0])))

@@ -61,6 +61,8 @@ class RebuildRow:
     """While it goes on."""
     alone_s: float = 0.0
     """With nothing else to do and no limit of the study; 0: not known."""
+    member_kib: int = 0
+    """What a rebuild writes; 0: not known."""
 
     @property
     def is_unprotected(self) -> bool:
@@ -93,6 +95,7 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
             },
             min(int(r.load["array"]["survives_failures"]) for mine in by_unit.values() for r in mine),
             max(float(r.load["array"]["rebuild_s"] or 0.0) for mine in by_unit.values() for r in mine),
+            max(int(r.load["array"]["member_bytes"]) >> 10 for mine in by_unit.values() for r in mine),
         )
         for (name, what, limit), by_unit in busy.items()
     ]
@@ -146,7 +149,7 @@ class Limit:
     @property
     def worst(self) -> tuple[str, float]:
         """The unit of work that is slowed most, and by how many times."""
-        unit = max(self.units or self.stuck, key=lambda each: self.row.units[each].ratio or 0.0)
+        unit = max(self.units or self.stuck, key=lambda unit: self.row.units[unit].ratio or 0.0)
         return unit, self.row.units[unit].ratio or 0.0
 
 
@@ -173,6 +176,17 @@ def choose(found: Sequence[RebuildRow]) -> Limit:
     if fit:
         return Limit("tolerated", min(fit, key=lambda row: longest_s(row, units)), units, stuck)
     return Limit("gentlest", min(able, key=slowed), units, stuck)
+
+
+def least_kib_s(choice: Limit) -> int:
+    """For `sync_speed_min`, where programs hold a rebuild up for more than a day whatever its limit: ends it within one, no faster than that limit.
+
+    0 where they do not, and where it is not known what has to be written.
+    """
+    if not choice.stuck or longest_s(choice.row, choice.stuck) <= UNPROTECTED_MOST_S:
+        return 0
+    needed = -(-choice.row.member_kib // (1000 * UNPROTECTED_MOST_S)) * 1000
+    return min(needed, choice.row.limit_kib_s)
 
 
 def longest_s(row: RebuildRow, units: Sequence[str]) -> float:

@@ -79,7 +79,7 @@ def invalid_note(records: list[Record]) -> str | None:
     for record in invalid:
         cause = (record.invalid_reason or "").split(":")[0]
         causes[cause] = causes.get(cause, 0) + 1
-    listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
+    listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda pair: -pair[1]))
     return f"{len(invalid)} of {len(records)} trials discarded, and repeated where possible ({listed})"
 
 

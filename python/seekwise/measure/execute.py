@@ -161,5 +161,7 @@ def to_resume(store: Store, name: str) -> tuple[Run, Plan]:
     open_runs = [run for run in store.runs() if run.outcome != "complete"] if name == "last" else []
     run = open_runs[-1] if open_runs else store.run(name)
     if run.outcome == "complete":
-        raise UsageError(f"run {run.run_id} is complete", hint=f"`seekwise results {run.run_id}` shows it")
+        raise UsageError(
+            f"run {run.run_id} is complete", hint=f"`{run.typed(f'seekwise results {run.run_id}')}` shows it"
+        )
     return run, Plan.from_document(run.plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -262,8 +263,9 @@ class _StudyAdvice:
         """The command that sets it; None with nothing to change, where `apply` would only say so."""
         if not any(drive.setting is not None for drive in self.drives):
             return None
-        words = f" --for {self.purpose}" if self.purpose else ""
-        return f"sudo seekwise apply {run}{words}{f' --system {self.system}' if self.system else ''}"
+        words = f" --for {shlex.quote(self.purpose)}" if self.purpose else ""
+        system = f" --system {shlex.quote(self.system)}" if self.system else ""
+        return self.outcome.run.typed(f"sudo seekwise apply {run}{words}{system}")
 
     def _show_systems(self, console: Console) -> None:
         choices = self._choices()
@@ -283,7 +285,8 @@ class _StudyAdvice:
         console.print()
         if NOT_LONG_ENOUGH in words:
             say(f"`{NOT_LONG_ENOUGH}`: the fastest so far; another one may be as good.", console)
-        say(f"next: seekwise advise {self.outcome.run.run_id} --system NAME", console)
+        run = self.outcome.run
+        say(f"next: {run.typed(f'seekwise advise {run.run_id} --system NAME')}", console)
 
 
 Advised = _TuneAdvice | _StudyAdvice

@@ -134,6 +134,9 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
             ]
         if not costs and not any(each.verdict == "unknown" for one in asked.judged if (each := one.of(choice.setting))):
             told.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
+        if not asked.is_set:
+            # What a study compares with is no reader's setting in force.
+            told[0] = f"compared with {_base(asked.in_force, choice.setting)}: {told[0]}"
         return f"{start}{verb}{choice.setting}. {_sentence(told)}"
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
     if choice.alternative is None and _are_alike(asked):
@@ -144,6 +147,11 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
         # One colon in a sentence is enough.
         found = f";{found[1:]}"
     return f"{keep}{found}" if found else f"{keep}."
+
+
+def _base(base: str, chosen: str) -> str:
+    """What the chosen setting is compared with: the words of its label in which it differs."""
+    return " ".join(word for word in base.split() if word not in chosen.split()) or base
 
 
 def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> str:

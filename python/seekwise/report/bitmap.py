@@ -90,7 +90,7 @@ SHOWN = {"none": "None", "internal": "Internal", "internal-1g": "1 GiB chunks", 
 
 
 def table(found: Sequence[BitmapRow]) -> QuestionTable:
-    """Writes a second by kind, and what it loses against none."""
+    """Writes a second by kind, and what it loses against none. A small screen shows of each array the load that loses most."""
     kinds = [kind for kind in KINDS if any(kind in row.writes_s for row in found)]
     heads = ["Array", "Load (writes/s)", *(SHOWN[kind] for kind in kinds)]
     body = []
@@ -103,4 +103,15 @@ def table(found: Sequence[BitmapRow]) -> QuestionTable:
         body.append([row.array.partition(",")[0], row.load, *cells])
     thousands = " (k: thousands)" if any("k" in cell for row in body for cell in row[2:]) else ""
     sizes = listed(sorted({bytes_text(row.block_bytes) for row in found}, key=natural))
-    return QuestionTable(heads, body, f"Random writes of {sizes} a second{thousands}; in brackets: against none.")
+    dearest: dict[str, int] = {}
+    for place, row in enumerate(found):
+        before = dearest.get(row.array)
+        if before is None or _most(row, kinds) > _most(found[before], kinds):
+            dearest[row.array] = place
+    caption = f"Random writes of {sizes} a second{thousands}; in brackets: against none."
+    return QuestionTable(heads, body, caption, brief=tuple(dearest.values()))
+
+
+def _most(row: BitmapRow, kinds: Sequence[str]) -> float:
+    """What the dearest kind costs."""
+    return max(row.cost(kind) for kind in kinds)

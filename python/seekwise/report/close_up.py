@@ -460,7 +460,7 @@ def _of_array(fast: StretchRow, slow: StretchRow) -> str:
 def _largest(fast: StretchRow, slow: StretchRow) -> tuple[str, float, list[str]]:
     """(the part that differs most in favour of the fast one, by how much, what the fast one spends more on)."""
     differences = {name: slow.parts.get(name, 0.0) - fast.parts.get(name, 0.0) for name in PART_WORDS}
-    name = max(differences, key=lambda each: differences[each])
+    name = max(differences, key=lambda difference: differences[difference])
     more = slow.total - fast.total
     against = [PART_WORDS[other] for other, value in differences.items() if value < -0.15 * abs(more)]
     return (name if differences[name] > 0 else ""), differences[name], against

@@ -112,7 +112,7 @@ def figure(
             ]
             if points:
                 label = view.title if at.colour is None else shown(at.colour, colour)
-                series.append(Series(known[label], tuple(sorted(points, key=lambda each: each.place))))
+                series.append(Series(known[label], tuple(sorted(points, key=lambda point: point.place))))
         title = "" if at.panel is None else shown(at.panel, panel)
         panels.append(Panel(title, tuple(shown(at.x, v) for v in places), tuple(series)))
     panels, x_title = with_unit(panels, table.title(at.x))

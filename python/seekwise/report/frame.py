@@ -178,7 +178,7 @@ def is_number(value: object) -> bool:
 def _without_doubles(rows: Sequence[Mapping[str, object]], names: Sequence[str], keep: int) -> list[str]:
     """Without factors that another one, or the operation, already tells."""
     kept = list(names[:keep])
-    for name in sorted(names[keep:], key=lambda each: X_FIRST.index(each) if each in X_FIRST else len(X_FIRST)):
+    for name in sorted(names[keep:], key=lambda name: X_FIRST.index(name) if name in X_FIRST else len(X_FIRST)):
         if not any(_tells(rows, other, name) for other in kept):
             kept.append(name)
     return kept

@@ -142,7 +142,8 @@ class StudyReport(_OfRun):
         if figures:
             terminal.print_figures(self.content, console, everything=True)
             console.print()
-        terminal.print_study(self.content, console, everything=everything, told=told)
+        everything_shown = self.run.typed(f"seekwise results {self.run.run_id} --all")
+        terminal.print_study(self.content, console, everything=everything, told=told, shows_all=everything_shown)
 
     def pictures(self) -> list[tuple[str, str]]:
         """(name, SVG) of each chart."""

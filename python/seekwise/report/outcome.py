@@ -343,7 +343,8 @@ def _by_depth(records: Sequence[Record]) -> str:
             words = _load_words(record, phase, ["threads"] if many else [])
             found.setdefault((record.combination, words), {}).setdefault(int(depth[1]), []).append(phase.iops)
     said = []
-    for (_, load), by_depth in list(found.items())[:LOADS_MOST]:
+    several = [(load, by_depth) for (_, load), by_depth in found.items() if len(by_depth) > 1]
+    for load, by_depth in several[:LOADS_MOST]:
         (first, value), *more = [(depth, sum(values) / len(values)) for depth, values in sorted(by_depth.items())]
         rest = "".join(f", {iops:,.0f} at {depth}" for depth, iops in more)
         said.append(f"{load} {value:,.0f} IOPS at depth {first}{rest}")
@@ -352,7 +353,11 @@ def _by_depth(records: Sequence[Record]) -> str:
 
 def _too_few(records: Sequence[Record]) -> str:
     """` One repeat of each gives no answer: 3 of each are needed.`; empty where there are enough of one load."""
-    repeats = Counter((record.combination, record.setting) for record in records if record.valid)
+    repeats = Counter(
+        (record.combination, record.setting, *(phase.operation for phase in record.phases))
+        for record in records
+        if record.valid
+    )
     most = max(repeats.values(), default=0)
     if most >= ROUNDS_MIN:
         return ""

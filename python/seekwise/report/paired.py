@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
-from seekwise.errors import RefusedError
+from seekwise.errors import UsageError
 from seekwise.judge import compare as comparing
 from seekwise.judge import outcome
 from seekwise.judge.compare import ComparedRun
@@ -100,10 +100,10 @@ def after_earlier(store: Store, base: Run, new: Run) -> list[tuple[Run, Run]]:
 
 
 def pairing_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
-    """The newest pair, confirmed by earlier ones. RefusedError for runs that do not compare."""
+    """The newest pair, confirmed by earlier ones. UsageError for runs that do not compare."""
     base, new = pairs[-1]
     if base.is_of_study != new.is_of_study:
-        raise RefusedError(
+        raise UsageError(
             f"runs {base.run_id} and {new.run_id} do not compare: only one of them was switched live",
             hint="compare two runs of `seekwise tune`, or two of one study",
         )
@@ -120,9 +120,9 @@ def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
 
 
 def check(sides: Sequence[ComparedRun], *, imported: bool = False) -> None:
-    """RefusedError for runs of other loads, other devices or other backends. `imported`: both are."""
+    """UsageError for runs of other loads, other devices or other backends. `imported`: both are."""
     if sides[0].provenance != sides[1].provenance:
-        raise RefusedError(
+        raise UsageError(
             f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: one is {sides[0].provenance}, the other {sides[1].provenance}",
             hint="`seekwise results RUN` shows the values of each; `seekwise verify` holds the models against measurements",
         )
@@ -132,7 +132,7 @@ def check(sides: Sequence[ComparedRun], *, imported: bool = False) -> None:
             # One import looks for what does differ: depths of one job, say.
             hint = "import the files of both in one command, which compares them: `seekwise import FILE FILE`"
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
-        raise RefusedError(
+        raise UsageError(
             f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: {against[0]}{more}",
             hint=hint,
         )
@@ -165,13 +165,13 @@ def _switched(store: Store, run: Run) -> LiveOutcome:
 
 
 def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[UseChange], list[LiveOutcome]]:
-    """(changes over all pairs, the newest pair); RefusedError when a pair measured no use in common."""
+    """(changes over all pairs, the newest pair); UsageError when a pair measured no use in common."""
     found = []
     sides: list[LiveOutcome] = []
     for base, new in pairs:
         sides = [_switched(store, run) for run in (base, new)]
         if not any(use in sides[1].plan.uses for use in sides[0].plan.uses):
-            raise RefusedError(
+            raise UsageError(
                 f"runs {base.run_id} and {new.run_id} measured no use in common",
                 hint="run `seekwise tune` twice with the same --for",
             )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seekwise.judge.arrays import long_text
-from seekwise.judge.rebuild import LIMIT, TOLERATED, UNPROTECTED_MOST_S, Limit, RebuildRow, limits, longest_s, rows
+from seekwise.judge.rebuild import LIMIT, TOLERATED, Limit, RebuildRow, least_kib_s, limits, longest_s, rows
 from seekwise.number_text import listed
 from seekwise.report.content import Advice, QuestionTable
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import time_text
 
-SYSFS = f"/sys/block/md0/md/{LIMIT}"
+SYSFS = "/sys/block/md0/md"
 LASTING = "Lost when the array stops; to stay: dev.raid.speed_limit_max in /etc/sysctl.d"
 
 
@@ -23,61 +23,86 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         return None
     chosen = limits(found)
     advised = [choice for choice in chosen if choice.kind != "none"]
-    parts = [_why(kind, mine) for kind in WHY if (mine := [choice for choice in chosen if choice.kind == kind])]
-    said = [f"Limit a {found[0].what} {'; '.join(parts)}."] if parts else []
+    speeds = _by_value({_short(choice.row.array): choice.row.limit_kib_s for choice in advised})
+    least = {_short(choice.row.array): value for choice in chosen if (value := least_kib_s(choice))}
+    said = []
+    if speeds:
+        named = (f"to {speed:,} KiB/s on {listed(arrays)}" for speed, arrays in speeds.items())
+        said.append(f"Limit a {found[0].what} {', '.join(named)}.")
     if stuck := [choice for choice in chosen if choice.stuck]:
-        said.append(_stuck_text(stuck, others=bool(advised)))
-    if not advised:
-        return Advice(" ".join(said), caution=cautions)
-    limit = advised[0].row.limit_kib_s
-    array = f"   # {_short(advised[0].row.array)}" if len({choice.row.limit_kib_s for choice in advised}) > 1 else ""
+        said.append(_stuck_text(stuck, others=bool(advised), has_cure=bool(least)))
+    reasons = [_why(kind, mine) for kind in WHY if (mine := [choice for choice in chosen if choice.kind == kind])]
+    if exposed := [_short(choice.row.array) for choice in chosen if choice.row.is_unprotected]:
+        reasons.append(f"until then one more failure loses the data of {listed(exposed)}")
+    if alone_s := max(choice.row.alone_s for choice in chosen):
+        reasons.append(f"with nothing else to do it takes {long_text(alone_s)}")
+    if not speeds and not least:
+        return Advice(" ".join(said), tuple(reasons), caution=cautions)
+    # Whose limits differ, their lines say whose they are.
+    sets = [
+        f"echo {speed} | sudo tee {SYSFS}/{LIMIT}{f'   # {_levels(arrays)}' if len(speeds) > 1 else ''}"
+        for speed, arrays in speeds.items()
+    ]
+    sets += [
+        f"echo {value} | sudo tee {SYSFS}/{LEAST}   # {_levels(arrays)}" for value, arrays in _by_value(least).items()
+    ]
+    files = f"{SYSFS}/sync_speed_m*" if speeds and least else f"{SYSFS}/{LEAST if least else LIMIT}"
     return Advice(
         " ".join(said),
-        set_lines=(f"cat {SYSFS}   # what it is now, for undo", f"echo {limit} | sudo tee {SYSFS}{array}"),
+        tuple(reasons),
+        set_lines=(f"grep . {files}   # what it is now, for undo", *sets),
         # `system` hands the array back to the sysctl (Documentation/admin-guide/md.rst, sync_speed_max).
-        undo_lines=(f"echo system | sudo tee {SYSFS}   # or what it was",),
+        undo_lines=(f"echo system | sudo tee {files}   # or what it was",),
         caution=(LASTING, *cautions),
     )
 
 
+LEAST = "sync_speed_min"
 WHY = {
-    "tolerated": "to {limits}: the fastest at which nothing takes over {tolerated:g}× as long",
-    "gentlest": "to {limits}: the gentlest{able}, as none stays below {tolerated:g}×",
-    "soonest": "to {limits}: the soonest, as none ends within a day",
-    "only": "to {limits}: no other limit was compared",
+    "tolerated": "{arrays}: the fastest at which nothing takes over {tolerated:g}× as long",
+    "gentlest": "{arrays}: the gentlest{able}, as none stays below {tolerated:g}×",
+    "soonest": "{arrays}: the soonest, as none ends within a day",
+    "only": "{arrays}: no other limit was compared",
 }
+
+
+def _levels(arrays: Sequence[str]) -> str:
+    """`RAID 5, RAID 10` of `RAID 5 of 4`: a command fits its line."""
+    return ", ".join(dict.fromkeys(array.partition(" of ")[0] for array in arrays))
+
+
+def _by_value(values: Mapping[str, int]) -> dict[int, list[str]]:
+    """{value: arrays}, in the arrays' order."""
+    found: dict[int, list[str]] = {}
+    for array, value in values.items():
+        found.setdefault(value, []).append(array)
+    return found
 
 
 def _why(kind: str, chosen: Sequence[Limit]) -> str:
     """Of arrays whose limits were chosen for the same reason."""
     able = " that ends within a day" if any(choice.row.is_unprotected for choice in chosen) else ""
-    return WHY[kind].format(limits=listed([_limit_text(choice) for choice in chosen]), tolerated=TOLERATED, able=able)
+    arrays = listed([_short(choice.row.array) for choice in chosen])
+    return WHY[kind].format(arrays=arrays, tolerated=TOLERATED, able=able)
 
 
-def _limit_text(limit: Limit) -> str:
-    """`20,000 KiB/s on RAID 5 of 4 (13 h 33 min without redundancy, transaction 2.1×)`."""
-    unit, ratio = limit.worst
-    slowed = f", {unit} {ratio:.2g}×" if math.isfinite(ratio) and ratio else f", no {unit} done" if ratio else ""
-    bare = " without redundancy" if limit.row.is_unprotected else ""
-    return f"{limit.row.limit_kib_s:,} KiB/s on {_short(limit.row.array)} ({long_text(limit.seconds)}{bare}{slowed})"
-
-
-def _stuck_text(chosen: Sequence[Limit], *, others: bool) -> str:
+def _stuck_text(chosen: Sequence[Limit], *, others: bool, has_cure: bool) -> str:
     """What no limit changes, how long that takes, and what does."""
     units = listed(list(dict.fromkeys(f"{unit}s" for choice in chosen for unit in choice.stuck)))
     seconds = max(longest_s(choice.row, choice.stuck) for choice in chosen)
-    names = listed(
-        [_short(choice.row.array) + (" (without redundancy)" if choice.row.is_unprotected else "") for choice in chosen]
-    )
+    names = listed([_short(choice.row.array) for choice in chosen])
     start = "With" if others else "Set no limit: with"
-    alone_s = max(choice.row.alone_s for choice in chosen)
-    alone = f" ({long_text(alone_s)} with nothing else to do)" if alone_s else ""
-    cure = "; raise sync_speed_min" if seconds > UNPROTECTED_MOST_S else ""
-    return f"{start} {units} on {names} no limit matters: {long_text(seconds)}{alone}{cure}."
+    cure = f"; {LEAST} ends it within a day, at a price that was not simulated" if has_cure else ""
+    return f"{start} {units} on {names} no limit matters: {long_text(seconds)}{cure}."
 
 
 def _short(array: str) -> str:
     return array.partition(",")[0]
+
+
+def _times(ratio: float) -> str:
+    """`2.1×`, `130×`."""
+    return f"{ratio:.2g}×" if ratio < 99.5 else f"{ratio:.0f}×"
 
 
 def seconds_text(seconds: float | None) -> str:
@@ -90,7 +115,7 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def table(found: Sequence[RebuildRow]) -> QuestionTable:
-    """A row per array and limit, two columns per use. A small screen shows of each array the limit that is advised and the highest."""
+    """A row per array and limit, two columns per use. A small screen shows of each array the limit that is advised, or the highest."""
     units = list(dict.fromkeys(unit for row in found for unit in row.units))
     what = found[0].what.capitalize()
     heads = ["Array", "KiB/s"]
@@ -104,11 +129,8 @@ def table(found: Sequence[RebuildRow]) -> QuestionTable:
             if each is None:
                 cells += ["–", "–"]
             else:
-                slowed = f" ({each.ratio:.2g}×)" if each.ratio and math.isfinite(each.ratio) else ""
+                slowed = f" ({_times(each.ratio)})" if each.ratio and math.isfinite(each.ratio) else ""
                 cells += [long_text(each.seconds), f"{seconds_text(each.meanwhile_s)}{slowed}"]
         body.append(cells)
     ends = [limit.row for limit in limits(found)]
-    ends += [
-        row for row, after in zip(found, [*found[1:], None], strict=True) if after is None or after.array != row.array
-    ]
     return QuestionTable(heads, body, brief=tuple(place for place, row in enumerate(found) if row in ends))

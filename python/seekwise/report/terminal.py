@@ -50,11 +50,13 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     # Arrays that did not all do the same loads show what each did.
     loads = arrays.by_load(shown) or [{}]
     common = _common_words([row.name for row in shown])
+    # Beside a load it takes up to a hundred times as long: that tells arrays apart.
+    is_loaded = any(row.rebuild_loaded_s is not None for row in shown)
     heads = [
         "Array",
         "Capacity",
         "Survives",
-        "Rebuild alone",
+        "Rebuild loaded" if is_loaded else "Rebuild alone",
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
     body: list[list[str]] = []
@@ -67,15 +69,23 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         elif any(threads):
             body.append(["Threads", "", "", "", *threads])
         for row in shown:
-            facts = (row.capacity_text, row.survives_text, row.rebuild_text) if place == 0 else ("", "", "")
+            facts = (
+                (row.capacity_text, row.survives_text, row.loaded_text if is_loaded else row.rebuild_text)
+                if place == 0
+                else ("", "", "")
+            )
             name = ", ".join(word for word in row.name.split(", ") if word not in common)
             body.append([name, *facts, *(_throughput_text(row, operation, keys.get(operation)) for operation in names)])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
-    words = [f"Each: {', '.join(common)}" if common else ""]
+    says_common = common and (everything or any(word not in content.advice.headline for word in common))
+    words = [f"Each: {', '.join(common)}" if says_common else ""]
     spread = max((spread for row in shown for spread in row.spreads.values()), default=0.0)
     varies = f"~: repeats ±{100 * spread:.0f} %" if spread > gain_error(("raid_level",)) else ""
-    words.append("; ".join(word for word in ("MB/s", arrays.sizes_text(shown), varies) if word))
+    words.append(
+        "; ".join(word for word in ("MB/s", arrays.sizes_text(shown).replace("sequential", "seq."), varies) if word)
+    )
+    words.append(arrays.alone_text(shown) if is_loaded else "")
     words.append(arrays.rows_note(shown).rstrip(".") if everything else "")
     caption = f"{'. '.join(word for word in words if word)}."
     print_lines([caption], console, style="dim")
@@ -136,12 +146,6 @@ SYSTEM_LINES_MOST = 13
 """The same of the table of several systems, whose reasons stand behind `--all`."""
 HEADLINE_LINES = 2
 REASONS_MOST = 6
-ARRAY_REASONS_MOST = 1
-"""The table has the rest: what each other array offers."""
-
-
-def _reasons_most(content: ReportContent) -> int:
-    return ARRAY_REASONS_MOST if content.arrays else REASONS_MOST
 
 
 def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -172,13 +176,13 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         texts = [*advice.caution, *advice.set_lines, *advice.undo_lines]
         taken += sum(len(wrapped(text, WIDTH, "  ")) for text in (advice.headline, *texts))
         heights = accumulate(len(wrapped(each, WIDTH, "  ")) for each in shown)
-        room = SCREEN_LINES - FRAME_LINES - taken
+        room = SCREEN_LINES - QUESTION_FRAME_LINES - taken
         shown = shown if everything else shown[: sum(total <= room for total in heights)]
         rows = [""]
     if rows and not content.arrays and (shown or advice.caution or advice.set_lines):
         console.print()
     print_lines(
-        [plain_settings(text) for text in (shown if everything else shown[: _reasons_most(content)])],
+        [plain_settings(text) for text in (shown if everything else shown[:REASONS_MOST])],
         console,
         indent="  ",
     )
@@ -225,23 +229,27 @@ def print_advice(content: ReportContent, console: Console) -> None:
 SCREEN_LINES = 24
 FRAME_LINES = 5
 """What commands print around an answer: which run it is, the next command, and the shell's prompt."""
-QUESTION_FRAME_LINES = 7
-"""Around the table of a question: which run it is and a blank line, blank lines above and below the table, a blank line
-and the next command,
-the shell's prompt."""
+QUESTION_FRAME_LINES = 9
+"""Around the table of a question: the storage in two lines and a blank line, blank lines above and below the table, a
+blank line and the next command, the shell's prompt."""
 TABLE_FRAME_LINES = 5
 """Around a table of figures: its head in up to three lines, what is left out, a blank line."""
 ROWS_LEAST = 3
 
 
 def print_study(
-    content: ReportContent, console: Console, *, everything: bool = False, told: Sequence[str] | None = None
+    content: ReportContent,
+    console: Console,
+    *,
+    shows_all: str,
+    everything: bool = False,
+    told: Sequence[str] | None = None,
 ) -> None:
     """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight,
     outlier and the self-check.
 
-    `told`: what the command has said before, which goes on with the command that shows the notes left out; None: it
-    names another one.
+    `told`: what the command has said before, which goes on with the command that shows the notes left out; None:
+    `shows_all` is named.
     """
     with console.capture() as answer:
         print_answer(content, console, everything=everything)
@@ -271,7 +279,7 @@ def print_study(
     print_lines([f"note: {note}" for note in notes[:shown]], console)
     if says_more:
         more = f"{len(notes) - shown} {'more ' if shown else ''}note{'s' if len(notes) - shown > 1 else ''}"
-        print_lines([f"{more}: `seekwise results {content.run_id} --all`"], console, style="dim")
+        print_lines([f"{more}: `{shows_all}`"], console, style="dim")
 
 
 def _print_table(content: ReportContent, console: Console, *, everything: bool, rows_most: int) -> None:

@@ -120,17 +120,18 @@ def _next_budget(seconds: float) -> int:
 
 
 def next_command(found: LiveOutcome, run: str = "last", purpose: str | None = None) -> str:
-    """What to type after this answer. `purpose`: what the answer was asked for afterwards."""
-    plan = found.plan
+    """What to type after this answer, other choices as a comment of the shell. `purpose`: what the answer was asked for afterwards."""
+    plan, typed = found.plan, found.run.typed
     if plan.provenance != "measured":
         uses = f" --for {plan.group}" if plan.group else ""
-        return f"sudo seekwise tune PATH{uses}, which measures"
+        return f"sudo seekwise tune PATH{uses}  # measures"
     if found.lines.set:
-        return f"sudo seekwise apply {run}{f' --for {purpose}' if purpose else ''}"
+        return typed(f"sudo seekwise apply {run}{f' --for {purpose}' if purpose else ''}")
     changed = list(found.found.changed_purposes) if found.asked is None else []
     if changed:
-        return f"sudo seekwise apply {run} --for {', or --for '.join(changed)}"
-    return f"seekwise results {run} --all"
+        others = "".join(f" or --for {each}" for each in changed[1:])
+        return typed(f"sudo seekwise apply {run} --for {changed[0]}") + (f"  #{others}" if others else "")
+    return typed(f"seekwise results {run} --all")
 
 
 def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False) -> list[str]:

@@ -274,7 +274,7 @@ def words_of(array: Spec) -> str:
 def _headline(name: str, loads: Sequence[LoadBound], array: Spec) -> str:
     slow = [load for load in loads if load.gain < GAIN]
     if not slow:
-        best = max(loads, key=lambda each: each.gain)
+        best = max(loads, key=lambda load: load.gain)
         return f"{name} should be faster than one drive under each of these loads, {best.gain:.1f} times where it gains most ({best.load})."
     told = " or ".join(f"{load.load} ({load.binds})" for load in slow[:2])
     more = f", and in {len(slow) - 2} more loads below" if len(slow) > 2 else ""

@@ -198,7 +198,7 @@ def choice(name: str, group: str | None = None) -> ClassChoice:
         )  # fmt: skip
     settings = tuple(dict.fromkeys(picked.setting for picked in chosen))
     keeps = len(about.defaults) > 1 and not any(picked.changes for picked in chosen)
-    worst = max(chosen, key=lambda each: each.regret_high)
+    worst = max(chosen, key=lambda picked: picked.regret_high)
     quick = [found for decision in decided if (found := decision.by_purpose.get("responsive")) is not None]
     other = next((picked for picked in quick if picked.changes and picked.setting not in settings), None)
     other_name = other.setting if other else _probable(quick, settings)
@@ -319,9 +319,7 @@ def rules(choices: Sequence[ClassChoice]) -> str:
 
 
 FOR_WHOM = "Defaults for a distribution or a fleet; for one machine: `seekwise tune PATH`."
-SURE_TEXT = (
-    f"Fair: with figures of real drives, and what it may cost is at most {100 * LOST_MUCH:.0f} %. Weak: not both."
-)
+SURE_TEXT = f"Fair: with figures of real drives, costing at most {100 * LOST_MUCH:.0f} %. Weak: not both."
 CAUTIONS = (
     "Simulated and published figures are of a few models: measure before rolling out.",
     "A rule acts once, when the drive appears; what an administrator sets afterwards stays.",

@@ -241,7 +241,7 @@ def _value(
     giving = [
         setter for setter in setters if replace(setter, value=as_shown(device, name, setter.value)).gives(current)
     ]
-    best = max(giving, key=lambda each: (each.certain, each.value != UNKNOWN_VALUE, each.rank), default=None)
+    best = max(giving, key=lambda setter: (setter.certain, setter.value != UNKNOWN_VALUE, setter.rank), default=None)
     others = tuple(setter for setter in setters if setter not in giving and not setter.is_ours)
     value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack, tree))
     if expected is not None:

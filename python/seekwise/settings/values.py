@@ -160,7 +160,7 @@ def in_flight(device: BlockDevice) -> tuple[int, str] | None:
     if device.queue_depth is not None:
         bounds.append((device.queue_depth, "queue_depth"))
     # Of equal bounds the drive's own is named.
-    return min(reversed(bounds), key=lambda each: each[0], default=None)
+    return min(reversed(bounds), key=lambda bound: bound[0], default=None)
 
 
 def _whole(device: BlockDevice, attribute: str) -> int:

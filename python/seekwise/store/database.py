@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -75,8 +76,18 @@ def default_path() -> Path:
     if chosen := os.environ.get("SEEKWISE_DB"):
         return Path(chosen)
     home = os.environ.get("XDG_DATA_HOME")
-    folder = Path(home) if home and os.path.isabs(home) else Path.home() / ".local" / "share"
-    return folder / "seekwise" / "records.db"
+    return Path(home) / "seekwise" / "records.db" if home and os.path.isabs(home) else _in_home()
+
+
+def _in_home() -> Path:
+    return Path.home() / ".local" / "share" / "seekwise" / "records.db"
+
+
+def typed(command: str, path: Path) -> str:
+    """COMMAND with `--db PATH` where it would open another file: `sudo` gives it no variables and root's home."""
+    default = _in_home() if command.startswith("sudo ") else default_path()
+    is_default = path == default.absolute() and (os.geteuid() == 0 or not command.startswith("sudo "))
+    return command if is_default else f"{command} --db {shlex.quote(str(path))}"
 
 
 def now() -> str:
@@ -99,6 +110,12 @@ class Run:
     plan: dict[str, Any]
     ended_at: str | None
     outcome: str | None
+    database: Path | None = field(default=None, compare=False)
+    """The file it was read from; None for a run that is not stored yet."""
+
+    def typed(self, command: str) -> str:
+        """COMMAND about this run as it works when typed."""
+        return command if self.database is None else typed(command, self.database)
 
     @classmethod
     def begun(
@@ -265,7 +282,7 @@ class Store:
         found = []
         for row in self._rows("SELECT * FROM run ORDER BY created_at, run_id", ()):
             try:
-                found.append(_run(row))
+                found.append(_run(row, self.path))
             except (ValueError, TypeError, RecursionError) as error:
                 self.damage.append(f"run {str(row['run_id'])[:40]} cannot be read and is left out: {str(error)[:100]}")
         return found
@@ -360,7 +377,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _run(row: sqlite3.Row) -> Run:
+def _run(row: sqlite3.Row, database: Path) -> Run:
     fields = dict(row)
     fields["plan"] = json.loads(fields["plan"])
     if not isinstance(fields["plan"], dict):
@@ -378,7 +395,7 @@ def _run(row: sqlite3.Row) -> Run:
     for name in ("target", "ended_at", "outcome", "seekwise_version"):
         if not isinstance(fields[name], str | None):
             raise TypeError(f"its {name} is none")
-    return Run(**fields)
+    return Run(**fields, database=database)
 
 
 def _text(data: bytes) -> str:

@@ -77,7 +77,7 @@ class CloseUp:
     def busy(self) -> list[tuple[float, float]]:
         """Times (from, to) in ms during which the drive had at least one request."""
         found: list[list[float]] = []
-        for one in sorted((*self.requests, *self.later), key=lambda each: each.issue):
+        for one in sorted((*self.requests, *self.later), key=lambda request: request.issue):
             start, end = max(one.issue, 0.0), min(one.end, self.span_ms)
             if found and start <= found[-1][1]:
                 found[-1][1] = max(found[-1][1], end)

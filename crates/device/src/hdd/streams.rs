@@ -171,7 +171,8 @@ impl State {
             return;
         };
         let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
-        if end < stream.from || limit <= stream.limit {
+        // What another segment holds beyond its limit tells nothing of this stream.
+        if end < stream.from || end > stream.limit || limit <= stream.limit {
             return;
         }
         if Self::stream_position(mechanics, stream, now) == stream.limit {

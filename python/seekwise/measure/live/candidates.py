@@ -74,7 +74,7 @@ def product(
         found.append(Candidate(label, values, {} if in_force else changes(values), in_force))
     if not any(candidate.in_force for candidate in found):
         found.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
-    return sorted(found, key=lambda each: not each.in_force)
+    return sorted(found, key=lambda candidate: not candidate.in_force)
 
 
 def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]]) -> Candidates:

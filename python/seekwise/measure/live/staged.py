@@ -268,7 +268,9 @@ def _pruned(
             continue
         mine = [effect for effect in found if (effect.setting, effect.value) == (name, value)]
         harm = max(
-            (effect for effect in mine if effect.is_harm), key=lambda each: each.size / each.threshold, default=None
+            (effect for effect in mine if effect.is_harm),
+            key=lambda effect: effect.size / effect.threshold,
+            default=None,
         )
         if not in_time or not mine:
             why = Pruned(candidate.label, "no time")

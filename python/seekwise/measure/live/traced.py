@@ -126,7 +126,7 @@ def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
     picked = []
     for judged in order:
         behind = {name: known[0] for name in judged.figures.settings if (known := judged.behind_best(name))}
-        ranked = sorted(judged.standings, key=lambda each: behind.get(each.setting, 1.0))
+        ranked = sorted(judged.standings, key=lambda standing: behind.get(standing.setting, 1.0))
         labels = [ranked[0].setting, ranked[-1].setting, *([choice.setting] if choice else []), plan.in_force.label]
         labels += [standing.setting for standing in ranked]
         most = cost(next(use for use in plan.uses if use.name == judged.use)).settings_most

@@ -75,16 +75,16 @@ def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
 def strongest(found: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
     """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their
     strength."""
-    order = sorted(found, key=lambda each: -each.strength)
+    order = sorted(found, key=lambda finding: -finding.strength)
     first = list({finding.kind: finding for finding in reversed(order)}.values())
-    first.sort(key=lambda each: -each.strength)
+    first.sort(key=lambda finding: -finding.strength)
     chosen: list[Finding] = []
     for finding in (*first, *(finding for finding in order if finding not in first)):
         if len(chosen) < most and sum(known.kind == finding.kind for known in chosen) < OF_A_KIND_MOST.get(
             finding.kind, 2
         ):
             chosen.append(finding)
-    return sorted(chosen, key=lambda each: -each.strength)
+    return sorted(chosen, key=lambda finding: -finding.strength)
 
 
 __all__ = ["Finding", "Means", "everything", "find", "strongest"]

@@ -75,7 +75,7 @@ def summary(records: Sequence[Record]) -> str | None:
         # The system on which the lock binds most tightly: the same cap with more processors waiting for it.
         worst = max(
             (finding for finding in capped if finding.numbers["setting"] == setting),
-            key=lambda each: float(str(each.numbers["waited"])),
+            key=lambda finding: float(str(finding.numbers["waited"])),
         )
         free, cap = worst.numbers["free_iops"], worst.numbers["cap_iops"]
         said = f"{setting} caps {worst.numbers['system']} at {thousands(float(str(cap)))} requests per second"

@@ -169,7 +169,7 @@ def _meetings(means: Means, systems: Sequence[System], setting: str, threads: in
             ratios = {size: random[size] / ordered[size] for size in random if ordered.get(size)}
             if len(ratios) >= SIZES_MIN:
                 places.setdefault(first_from(ratios, 1 - LEVEL), []).append(system.name)
-        for size, names in sorted(places.items(), key=lambda each: each[0] if each[0] is not None else math.inf):
+        for size, names in sorted(places.items(), key=lambda pair: pair[0] if pair[0] is not None else math.inf):
             if size is None:
                 text = f"Random {words} stays slower than sequential {words} at every request size on {listed(names)}"
             else:

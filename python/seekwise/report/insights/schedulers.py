@@ -102,7 +102,7 @@ def curves_of(means: Means, metric: str, system: str, operation: str, size: int)
     """{setting: curve over threads}, only settings that have the thread counts of the widest one."""
     curves: dict[str, Curve] = {}
     for (name, setting, op, threads, bytes_), value in sorted(
-        means.values[metric].items(), key=lambda each: each[0][3]
+        means.values[metric].items(), key=lambda pair: pair[0][3]
     ):
         if (name, op, bytes_) == (system, operation, size):
             curves.setdefault(setting, {})[threads] = value

@@ -18,14 +18,15 @@ Severity = Literal["wrong", "look"]
 @dataclass(frozen=True)
 class Machine:
     """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor
-    looked;
-    `units`: {device: what the tool of its RAID controller says of it}.
+    looked, `later`: after a pause, where the first look found a storm; `units`: {device: what the tool of its RAID
+    controller says of it}.
     """
 
     stack: Stack
     tree: Tree
     smart: dict[str, dict[str, Any]] = field(default_factory=dict)
     activity: dict[str, Activity] = field(default_factory=dict)
+    later: dict[str, Activity] = field(default_factory=dict)
     units: dict[str, State] = field(default_factory=dict)
 
     @cached_property

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from typing import Any
 
 from seekwise.linux import diskstats
@@ -16,13 +17,17 @@ from seekwise.linux.diskstats import DiskCounters
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import Tree
 from seekwise.settings import controllers
+from seekwise.settings.doctor import discards
 from seekwise.settings.doctor.check import Activity, Machine
+from seekwise.workload.study.quantity import time_text
 
 SMART_TIMEOUT_S = 10
+PAUSE_S = 10.0
+"""Between two looks at discards: longer than most deletions last."""
 
 
-def machine(tree: Tree, watch_s: float) -> Machine:
-    """Everything for the checks; takes `watch_s` on the running machine, no time for a capture."""
+def machine(tree: Tree, watch_s: float, say: Callable[[str], None] = lambda _: None) -> Machine:
+    """Everything for the checks; takes `watch_s` on the running machine, more where discards are many, no time for a capture."""
     stack = read_stack(tree)
     if not tree.live:
         return Machine(stack, tree)
@@ -30,7 +35,16 @@ def machine(tree: Tree, watch_s: float) -> Machine:
     smart, units = smart_reports(stack), controllers.states(stack)
     time.sleep(max(0.0, watch_s - (time.monotonic() - then)))
     seconds = time.monotonic() - then
-    return Machine(stack, tree, smart, activity(before, diskstats.read(tree), seconds), units)
+    after = diskstats.read(tree)
+    first, later = activity(before, after, seconds), {}
+    if any(map(discards.is_storm, first.values())):
+        # Whoever deletes a folder makes one for a few seconds: only one that goes on is wrong.
+        say(f"many discards in these {time_text(seconds)}: looking again after {time_text(PAUSE_S)}")
+        time.sleep(PAUSE_S)
+        before, then = diskstats.read(tree), time.monotonic()
+        time.sleep(watch_s)
+        later = activity(before, diskstats.read(tree), time.monotonic() - then)
+    return Machine(stack, tree, smart, first, later, units)
 
 
 def activity(before: dict[str, DiskCounters], after: dict[str, DiskCounters], seconds: float) -> dict[str, Activity]:

@@ -97,5 +97,5 @@ def find(program: str, parameters: Mapping[str, object]) -> Recording | None:
 def shipped() -> tuple[Recording, ...]:
     """The recordings that come with this release, by file name."""
     folder = files("seekwise.simulate.recordings") / "shipped"
-    entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".zst")), key=lambda each: each.name)
+    entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".zst")), key=lambda entry: entry.name)
     return tuple(loads(entry.read_bytes(), entry.name) for entry in entries)

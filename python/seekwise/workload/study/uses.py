@@ -263,7 +263,7 @@ class Use(BaseModel):
         """What is judged of this use, the first foreground job's first."""
         first = self.foreground[0].name
         found = []
-        for job in sorted(self.job, key=lambda each: (each.role != "foreground", each.name != first)):
+        for job in sorted(self.job, key=lambda job: (job.role != "foreground", job.name != first)):
             for kind in job.judge:
                 if job.role == "background":
                     name = f"background_{kind}"

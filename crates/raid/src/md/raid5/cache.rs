@@ -1,7 +1,7 @@
 //! Stripe heads between rows: which head a row gets, which list it stands in, and which rows follow another as one batch.
 
 use super::stripe::{bit, Pages, Stripe, StripeList, NONE, NO_ROW};
-use super::{Raid5, PAGE};
+use super::{Raid5, PAGE, STRIPES_MOST};
 use crate::md::MdGeneration;
 
 /// Stripes by row: a list for each value of a hash, through the stripes themselves (as md has it).
@@ -119,6 +119,39 @@ impl Raid5 {
         true
     }
 
+    /// Somebody found no stripe and is the first since the last one was added.
+    fn want_stripe(&mut self) {
+        self.wants_stripe |= !self.has_grown && !self.blocked;
+    }
+
+    /// The thread adds a stripe where somebody found none (Linux 4.1, commit edbe83ab4c27: raid5d, grow_one_stripe).
+    pub(super) fn grow(&mut self) {
+        if !core::mem::take(&mut self.wants_stripe)
+            || self.config.generation < MdGeneration::Linux4_4
+            || self.stripes.len() >= STRIPES_MOST
+        {
+            return;
+        }
+        self.has_grown = true;
+        let stripe = self.stripes.len();
+        let list = stripe % self.free.len();
+        self.stripes.push(Stripe::new(list as u8));
+        self.pages
+            .resize(self.stripes.len() * self.all.len(), Pages::default());
+        self.free[list].push_back((stripe as u32, 0));
+        if self.rows.first.len() < self.stripes.len() {
+            self.rows = Rows::new(self.stripes.len());
+            for stripe in 0..self.stripes.len() {
+                let row = self.stripes[stripe].row;
+                if row != NO_ROW {
+                    let list = self.rows.list(row);
+                    let first = core::mem::replace(&mut self.rows.first[list], stripe as u32);
+                    self.stripes[stripe].next_of_rows = first;
+                }
+            }
+        }
+    }
+
     fn begin_use(&mut self, stripe: u32) {
         let in_use = &mut self.stripes[stripe as usize].in_use;
         self.active += usize::from(!core::mem::replace(in_use, true));
@@ -132,6 +165,7 @@ impl Raid5 {
         }
         let list = self.list_of(row);
         if !self.has_free(list) {
+            self.want_stripe();
             return None;
         }
         let (stripe, _) = self.free[list].pop_front()?;
@@ -161,6 +195,7 @@ impl Raid5 {
         let lists = self.free.len();
         let of_list = |list: usize| (rows + lists - 1 - list) / lists;
         if (0..lists).any(|list| !self.has_free(list)) || self.resting() < rows {
+            self.want_stripe();
             self.blocked = true;
             return false;
         }
@@ -185,6 +220,8 @@ impl Raid5 {
     /// A resync gives its stripe heads back. Returns whether the md thread has work now.
     pub fn let_go(&mut self, held: &[u32]) -> bool {
         self.held -= held.len();
+        self.has_grown = false;
+        self.grow();
         for &stripe in held {
             self.set_free(stripe);
         }
@@ -270,6 +307,78 @@ impl Raid5 {
                 self.preread_active -= 1;
             }
             self.set_free(stripe);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Raid5Config, RmwLevel};
+    use super::*;
+    use crate::layout::parity::{Parity, ParityLayout};
+    use seekwise_units::{Lba, Sectors};
+
+    fn array(generation: MdGeneration) -> Raid5 {
+        Raid5::new(Raid5Config {
+            generation,
+            parity: Parity {
+                members: 4,
+                parities: 1,
+                layout: ParityLayout::LeftSymmetric,
+                chunk: Sectors(128),
+            },
+            stripe_cache_size: 32,
+            rmw_level: RmwLevel::Enabled,
+            member_sectors_max: Sectors(2560),
+            in_sync_until: Lba(u64::MAX),
+        })
+    }
+
+    #[test]
+    fn the_cache_grows_by_a_stripe_for_each_turn_in_which_somebody_found_none() {
+        for (generation, grows) in [
+            (MdGeneration::Linux4_4, true),
+            (MdGeneration::Linux2_6_32, false),
+        ] {
+            let mut array = array(generation);
+            for round in 0..100 {
+                let mut held = Vec::new();
+                while array.hold(8, &mut held) {}
+                assert!(held.len() + 8 > array.stripes.len());
+                // One is added when the first come back; another only after more of them have.
+                for some in held.chunks(held.len().div_ceil(2)) {
+                    array.let_go(some);
+                }
+                let stripes = if grows { 33 + round } else { 32 };
+                assert_eq!(array.stripes.len(), stripes);
+            }
+            // Heads are found by their rows, whatever the index has become.
+            let rows: Vec<u64> = (0..32).map(|row| row * PAGE).collect();
+            let taken: Vec<Option<u32>> = rows.iter().map(|&row| array.take_stripe(row)).collect();
+            for (row, stripe) in rows.into_iter().zip(taken) {
+                assert!(stripe.is_some() && array.stripe_of(row) == stripe);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stripe_that_is_added_leaves_rows_where_they_are_found() {
+        let mut array = array(MdGeneration::Linux4_4);
+        for row in 0..2_000 {
+            if array.take_stripe(row * PAGE).is_none() {
+                array.has_grown = false;
+                array.want_stripe();
+                array.grow();
+            }
+        }
+        assert!(array.stripes.len() > 900, "{}", array.stripes.len());
+        let rows: Vec<u64> = array.stripes.iter().map(|head| head.row).collect();
+        for (stripe, row) in rows
+            .into_iter()
+            .enumerate()
+            .filter(|&(_, row)| row != NO_ROW)
+        {
+            assert_eq!(array.stripe_of(row), Some(stripe as u32));
         }
     }
 }

@@ -7,7 +7,7 @@
 //! stripe. Here: requests in, effects out, and the thread's turns.
 //!
 //! Source: Linux 2.6.23 to 6.12 drivers/md/raid5.c; vectors recorded from 6.1 and 6.12.
-//! Not modelled: journal, reshape, bad blocks, worker groups, a cache that grows by itself.
+//! Not modelled: journal, reshape, bad blocks, worker groups, a cache that shrinks again because memory is short.
 
 mod cache;
 mod row;
@@ -38,6 +38,8 @@ const PAGE_SET: u32 = u64::BITS;
 const THREAD_BATCH: usize = 8;
 /// Lists that free stripes are kept on since 3.13 (NR_STRIPE_HASH_LOCKS).
 const FREE_LISTS: usize = 8;
+/// The cache grows while somebody finds no stripe, up to what memory allows; how much that is is not known here: up to what may be set.
+const STRIPES_MOST: usize = 32_768;
 /// Rows that may be reading for a write before further ones are held back (IO_THRESHOLD).
 const PREREAD_LIMIT: u32 = 1;
 
@@ -141,6 +143,9 @@ pub struct Raid5 {
     held: usize,
     /// A request found no stripe and waits.
     blocked: bool,
+    /// Somebody found none: the thread's next turn adds one (R5_ALLOC_MORE); one has been added since any came back (R5_DID_ALLOC).
+    wants_stripe: bool,
+    has_grown: bool,
     /// Pieces that are left of each array request, by its id, and how many have any.
     bios: Vec<u32>,
     open: usize,
@@ -194,6 +199,8 @@ impl Raid5 {
             active: 0,
             held: 0,
             blocked: false,
+            wants_stripe: false,
+            has_grown: false,
             bios: Vec::new(),
             open: 0,
             all,
@@ -482,6 +489,7 @@ impl Raid5 {
             }
             self.retry_waiting();
         }
+        self.grow();
         let mut issue = |(request, stripe)| effects.issue(request, Sender::Stripe(stripe));
         self.plug_out.drain(..).for_each(&mut issue);
         self.plug.flush(issue);
@@ -554,6 +562,8 @@ impl Raid5 {
         if head.io_left > 0 {
             return;
         }
+        self.has_grown = false;
+        let head = &mut self.stripes[stripe as usize];
         if head.writing.is_empty() {
             self.queue_for_thread(stripe);
             return;
