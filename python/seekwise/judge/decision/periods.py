@@ -19,7 +19,6 @@ from seekwise.judge.decision.effects import Observed
 Array = NDArray[np.float64]
 
 BINS_PER_OCTAVE = 64
-BIN_LOG = math.log(2) / BINS_PER_OCTAVE
 BINS = 44 * BINS_PER_OCTAVE
 """Up to 2^44 ns, five hours."""
 QUANTILES = {"p50": 0.50, "p99": 0.99, "p999": 0.999}
