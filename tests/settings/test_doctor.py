@@ -520,7 +520,7 @@ def test_checks_that_could_not_look_are_not_counted_as_having_found_nothing(monk
     from seekwise.cli import doctor
 
     monkeypatch.setattr(doctor.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: None)
     for live, could_not, why in ((True, 1, "smartmontools"), (False, 2, "capture")):
         doctor._print((), doctor._not_examined(live), has_queues=True)
         said = " ".join(capsys.readouterr().out.split())
