@@ -103,7 +103,8 @@ def test_progress_in_lines_is_as_clean(on_terminal):
 
 def test_errors_and_hints_are_wrapped_between_words(on_terminal):
     seen = on_terminal("tune", "model:nearest", "--for", "no-such-use", status=2)
-    assert len(seen.lines) > 4 and seen.lines[0] == "error: no use is called `no-such-use`"
+    assert seen.lines[0] == "error: no use is called `no-such-use`"
+    assert seen.lines[2].startswith("hint: ") and seen.lines[3].startswith("  ")
 
 
 def script(tmp_path: Path, body: str) -> terminal.Seen:

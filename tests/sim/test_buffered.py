@@ -50,8 +50,8 @@ def test_read_ahead_that_is_switched_off_costs_a_reader_its_stream():
         phases({"operations": ["seq_read"], "block_bytes": "4k", "threads": 4}, {"read_ahead_kb": [kib]})[0]
         for kib in (512, 0)
     )
-    # Without it the drive still reads on for each of the four.
-    assert with_it.rate_bytes_per_s > 3 * without.rate_bytes_per_s
+    # Without it the drive still reads on for each of the four: eight get 19 to 20 MB/s of disks of its time (2.6.12, noop, one command at a time).
+    assert with_it.rate_bytes_per_s > 2 * without.rate_bytes_per_s
 
 
 def test_random_reads_bring_the_page_that_was_asked_for_and_no_more():
