@@ -351,7 +351,7 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
     for word in (part.strip() for part in words.split(",")):
         if not word:
             rest = ",".join(part.strip() for part in words.split(",") if part.strip())
-            raise UsageError(f"a use is missing beside a comma: `{words}`", hint=rest and f"`--for {rest}`")
+            raise UsageError(f"a comma without a use: `{words}`", hint=rest and f"`--for {rest}`")
         if word.endswith(".toml"):
             use = load(Path(word))
             if not use.job:
