@@ -1,9 +1,8 @@
 """Claims of published articles against the simulator (validation level 5).
 
 FILE has `[[claim]]` records (default: the data that ships with the program). Every claim marked `testable` counts: its
-`expr` is evaluated
-and compared with its `expect`; nothing else in the record has an influence. What is not modelled is missed, with the
-reason. 80 % are required.
+`expr` is evaluated and compared with its `expect`; nothing else in the record has an influence. What is not modelled is
+missed, with the reason. 80 % are required.
 """
 
 from __future__ import annotations

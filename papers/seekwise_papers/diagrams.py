@@ -2,8 +2,7 @@
 an I/O system.
 
 Every position, time and count comes from the compiled models (`measure_drives`); only the disk's inner radius is chosen
-for the eye.
-Readable without colour: fits, longer and shorter differ by dash and mark, too.
+for the eye. Readable without colour: fits, longer and shorter differ by dash and mark, too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The language of claims: a small part of Python's expression syntax, walked over Python's own syntax tree.
 
 Numbers, strings, nested lists (flattened), `+ - * /`, unary `-`, chained `< <= > >=` element by element, `and`, `or`,
-and calls
-with named options. Anything else is refused by name. Nothing is ever executed; every part is evaluated, so that a name
-that
-does not exist is found behind an `or`, too. The meaning of names comes from outside (`functions`).
+and calls with named options. Anything else is refused by name. Nothing is ever executed; every part is evaluated, so
+that a name that does not exist is found behind an `or`, too. The meaning of names comes from outside (`functions`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The names of the language: helpers, metrics and properties over a source of results.
 
 A list (or "all", or threads left out) in one or more places of a metric gives the flat list over all combinations, in
-the
-order system, operation, scheduler, threads, then options as written; the last one varies fastest.
+the order system, operation, scheduler, threads, then options as written; the last one varies fastest.
 """
 
 from __future__ import annotations

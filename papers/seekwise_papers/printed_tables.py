@@ -2,8 +2,8 @@
 of rates.
 
 Reads records only, from any backend. Winners follow the rule of `seekwise verify verdicts`; figures count MB as the
-texts' programs
-print them (2^20 bytes). What the records do not hold is an en dash; what the text does not give is said to be so.
+texts' programs print them (2^20 bytes). What the records do not hold is an en dash; what the text does not give is said
+to be so.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What a published text prints, beside the study that repeats it: `printed/STUDY.toml`.
 
 A figure is a graph of one metric over threads, a panel per system, or a diagram drawn from the drive models. A table
-has blocks; a block
-compares two sides, operation by operation. A grid is a table of rates. A conclusion is what the text advises for one
-system.
+has blocks; a block compares two sides, operation by operation. A grid is a table of rates. A conclusion is what the
+text advises for one system.
 """
 
 from __future__ import annotations

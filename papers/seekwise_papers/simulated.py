@@ -2,15 +2,14 @@
 NotModelled.
 
 Modelled:      systems whose requests bypass the page cache, on one drive (NVME, SATA) or on md and single SSDs (R10_n,
-SSD); reading
-               and writing through the page cache of a machine with little memory over ext3, ext4 or none; processor time of the program;
-               properties of drives and of the studies' definitions.
+               SSD); reading and writing through the page cache of a machine with little memory over ext3, ext4 or none;
+               processor time of the program; properties of drives and of the studies' definitions.
 Not modelled:  processor time where requests bypass the page cache.
 
 A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. A
-trial is what the study describes;
-numbers of the models below it that were set from a publication are marked in tests/seeds/basis.toml. The last lines of
-a run's spec say how long is simulated: rates are steady long before a whole pass.
+trial is what the study describes; numbers of the models below it that were set from a publication are marked in
+tests/seeds/basis.toml. The last lines of a run's spec say how long is simulated: rates are steady long before a whole
+pass.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The published table of an SSD RAID 10 (`tests/seeds/ssd_raid10_chunk.csv`), row by row against a source of results.
 
 The system of a row is its `array`, the chunk size what the row says (it must be the system's own when the system has
-one), rates are
-those printed. A row passes within 20 %. Rows that are not modelled are missed.
+one), rates are those printed. A row passes within 20 %. Rows that are not modelled are missed.
 """
 
 from __future__ import annotations

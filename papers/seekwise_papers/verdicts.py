@@ -1,12 +1,10 @@
 """Winners of published tables against the simulator (validation level 5).
 
 FILE has `[[block]]` and `[[cell]]` records (default: the data that ships with the program). Records with the same
-`fact` are one measurement
-and count once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of
-the greater one are a
-tie, and so are CPU efficiencies within the standard error of the clock ticks of one run. Otherwise the greater rate or
-CPU efficiency wins, and
-the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
+`fact` are one measurement and count once. Rule: the metric is averaged over five seeds and the thread counts of the
+study; values within 3 % of the greater one are a tie, and so are CPU efficiencies within the standard error of the
+clock ticks of one run. Otherwise the greater rate or CPU efficiency wins, and the smaller access time. What is not
+modelled is missed, with the reason. 85 % are required.
 """
 
 from __future__ import annotations

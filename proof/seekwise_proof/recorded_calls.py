@@ -1,10 +1,8 @@
 """The kernel's trace events of a program's calls, as calls on its files.
 
 Every read of the page cache, every fault of a mapped page, every write, fsync and lock is an event of Linux 6.11 and
-later
-(include/trace/events/filemap.h, ext4.h, filelock.h). What was recorded warm has no time in it that a drive could
-change: gaps between
-events are computing. The time of an fsync and of waiting for a lock is left out.
+later (include/trace/events/filemap.h, ext4.h, filelock.h). What was recorded warm has no time in it that a drive could
+change: gaps between events are computing. The time of an fsync and of waiting for a lock is left out.
 """
 
 from __future__ import annotations
@@ -50,8 +48,7 @@ EVENTS = (
 PAGE = 4096
 COMMIT_BLOCKS = 8
 """Of a small transaction in ext4's journal: descriptor, inode, both bitmaps, group descriptor, directory, extents.
-Estimate, confidence
-middle (jbd2_run_stats says 6 to 10 for files created and synced one by one)."""
+Estimate, confidence middle (jbd2_run_stats says 6 to 10 for files created and synced one by one)."""
 _DEVICE = re.compile(r"\bdev[ =](0x)?([0-9a-f]+)[:,](?:0x)?([0-9a-f]+)")
 _DIRECT = re.compile(r"ino 0x([0-9a-f]+) .*offset 0x([0-9a-f]+) length 0x([0-9a-f]+)")
 _LINE = re.compile(r"^.*?-(\d+)\s+\[\d+\]\s+\S+\s+([\d.]+): (\w+): (.*)$")
@@ -81,8 +78,7 @@ class _Stream:
 
 class Reader:
     """`known`: inodes of the program's files and their names; `sizes`: bytes of those that are there when it begins;
-    `device`: its number,
-    (major, minor). What it writes elsewhere on that device is its own as well."""
+    `device`: its number, (major, minor). What it writes elsewhere on that device is its own as well."""
 
     def __init__(
         self, known: Mapping[int, str], sizes: Mapping[int, int], processes: Iterable[int], device: tuple[int, int]

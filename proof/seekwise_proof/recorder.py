@@ -4,8 +4,7 @@
     fork a process per worker ─ open, two units to warm up ─ trace on ─ units, marked ─ trace off ─▶ recorded_calls.py ─▶ shipped/PROGRAM.json.zst
 
 Warm, so that gaps between calls are computing: what a drive takes is the simulator's to say. The folder lies on ext4,
-and the kernel is
-Linux 6.11 or later. What a program evicts is noted and stays.
+and the kernel is Linux 6.11 or later. What a program evicts is noted and stays.
 """
 
 from __future__ import annotations

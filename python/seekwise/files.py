@@ -1,15 +1,12 @@
 """Files and folders by descriptor, so that no other one can be put in their place between two steps.
 
 Everything that a command creates is created here: `write_product`, `new_product` and `fresh` for what a user asked for,
-`write_whole` and
-`append` for what must survive a power cut, `make_folders` and `make_private` for folders. `tools/created_files.py`
-finds
-whatever creates a file in another way.
+`write_whole` and `append` for what must survive a power cut, `make_folders` and `make_private` for folders.
+`tools/created_files.py` finds whatever creates a file in another way.
 
 Root may be told to write where another user can. From the first part of a path that is not root's, a child opens, makes
-and renames with the
-rights of that part's owner, and hands the descriptor over: where the owner may not write, nothing is written, whatever
-links are there.
+and renames with the rights of that part's owner, and hands the descriptor over: where the owner may not write, nothing
+is written, whatever links are there.
 """
 
 from __future__ import annotations
@@ -46,8 +43,7 @@ def _decider(path: Path, *trusted: int) -> tuple[int, Path, Path]:
     none does.
 
     Links above that part are resolved; only root can change what lies above it, so looking at names is no race. Trusted
-    are root and
-    the owner of `/`, another one in a user namespace that maps a single user.
+    are root and the owner of `/`, another one in a user namespace that maps a single user.
     """
     for part in reversed((path, *path.parents)):
         status = os.lstat(part)
@@ -254,8 +250,7 @@ def write_product(path: Path, data: bytes | str) -> Path:
     """Writes a report, a figure, a model … that a user asked for: whole or not at all, and never elsewhere.
 
     A link that waits under the name is replaced, not followed. What is neither file nor link (`/dev/stdout`, a pipe) is
-    written to as
-    it is.
+    written to as it is.
     """
     content = data.encode("utf-8", errors="backslashreplace") if isinstance(data, str) else data
     with new_product(path) as file:

@@ -40,10 +40,8 @@ class Simulation:
 
     def rows(self) -> list[dict[str, object]]:
         """A row per operation of each trial, as `pandas.DataFrame` takes them: every factor, `setting`, `repetition`,
-        `operation`, `rate_mb_s`
-        (10⁶ bytes/s), `iops`, `latency_mean_us`, `latency_p99_us` (None where too few requests tell) and `cpu_mb_per_s`
-        (MB moved per second of
-        system CPU, or None)."""
+        `operation`, `rate_mb_s` (10⁶ bytes/s), `iops`, `latency_mean_us`, `latency_p99_us` (None where too few requests
+        tell) and `cpu_mb_per_s` (MB moved per second of system CPU, or None)."""
         found: list[dict[str, object]] = []
         for record in self.records:
             for phase in record.phases:
@@ -121,10 +119,8 @@ def simulate(
     """Carries out a study on the simulated backend, as `seekwise run STUDY --backend simulated`.
 
     `study`: path of a TOML file, name of a study that ships with the program, or TOML text (with a line break). `seed`:
-    of order and trials, the
-    study's own by default. `drive`: a drive model instead of the study's. `workers`, `on`: as `--workers` and `--on`.
-    `db`: results database to
-    keep the run in; by default it is kept nowhere.
+    of order and trials, the study's own by default. `drive`: a drive model instead of the study's. `workers`, `on`: as
+    `--workers` and `--on`. `db`: results database to keep the run in; by default it is kept nowhere.
 
     Raises UsageError for a study that cannot be simulated, and what `seekwise run` ends with otherwise.
     """

@@ -1,9 +1,8 @@
 """What a run like the last one is worth: whole runs of machines with known truth, repeated.
 
 A scenario is a machine: uses with their figures, what each setting does to them in truth, how much rounds scatter and
-how. Measured on a virtio disk
-(2 cores, Linux 6.18): rounds of a start beside a copy scatter by 10 to 20 %, of programs alone by 5 %. Kinds of
-scatter:
+how. Measured on a virtio disk (2 cores, Linux 6.18): rounds of a start beside a copy scatter by 10 to 20 %, of programs
+alone by 5 %. Kinds of scatter:
 
     even            normal
     bursts          one period in ten loses a large part
@@ -108,8 +107,7 @@ SHORT, LONG = "2 minutes", "12 minutes"
 def known() -> tuple[Scenario, ...]:
     """Machines as they are: short runs hold few rounds, long ones many."""
     # The ratios measured on the virtio disk: start beside cp 2.9, 2.6, 3.0, 2.3 s; pgbench 4750, 4650, 4520, 4510
-    # transactions/s;
-    # dd 1180, 1210, 1200, 900 MB/s; cat 1550, 1540, 1580, 1490 MB/s.
+    # transactions/s; dd 1180, 1210, 1200, 900 MB/s; cat 1550, 1540, 1580, 1490 MB/s.
     start, copy = _times(1, 2.9 / 2.6, 2.9 / 3.0, 2.9 / 2.3), _times(1, 1, 840 / 920, 890 / 920)
     pgbench = _times(1, 4650 / 4750, 4520 / 4750, 4510 / 4750)
     dd, cat = _times(1, 1210 / 1180, 1200 / 1180, 900 / 1180), _times(1, 1540 / 1550, 1580 / 1550, 1490 / 1550)

@@ -1,9 +1,8 @@
 """Simulated studies: many tables of combinations with known true differences, and noise of many kinds.
 
 Modelled:      spread of noise over combinations (all alike, mildly or very different, a few noisy ones), tails (normal,
-Laplace,
-               Student t with 3 degrees of freedom, slow outliers), one setting noisier than the others, luck common to a
-               repetition, drift along the run with the order inside each repetition at random.
+               Laplace, Student t with 3 degrees of freedom, slow outliers), one setting noisier than the others, luck
+               common to a repetition, drift along the run with the order inside each repetition at random.
 Not modelled:  noise that depends on the size of the effect; memory from one trial to the next.
 """
 

@@ -52,8 +52,7 @@ class Score(Counts):
         """Adds one comparison; whether the truth contradicts the verdict.
 
         A winner is false where there is nothing to win, or on the wrong side; a tie where the truth is a difference
-        that counts
-        (a tenth of a percent of it is rounding of a file).
+        that counts (a tenth of a percent of it is rounding of a file).
         """
         is_effect = abs(log_ratio_true) >= EQUAL
         self.effects += is_effect

@@ -1,8 +1,8 @@
 """The built-in calibration: what the judge promises, measured on studies and runs whose truth is known.
 
 Every line is a promise of `proof/docs/verdicts-of-studies.md` with its bound. The seed is fixed: the same version
-prints the same
-numbers. Nothing here is tuned per line; the rule has one set of numbers (`judge/rule.py`, `judge/decision/choose.py`).
+prints the same numbers. Nothing here is tuned per line; the rule has one set of numbers (`judge/rule.py`,
+`judge/decision/choose.py`).
 """
 
 from __future__ import annotations

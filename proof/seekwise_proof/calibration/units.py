@@ -7,8 +7,7 @@ known true differences.
     smooth   one wide hump of times that moves with write-back
 
 A slow unit takes about eighteen times as long as others (a commit next to a backup: 5 ms, or 90 ms while a flush is
-under way), so quantiles lie
-near a gap, and a mean hangs on how many bursts it holds.
+under way), so quantiles lie near a gap, and a mean hangs on how many bursts it holds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A study's trials as guests, and what they bring back as ordinary records of provenance `virtual`.
 
 Trials that use the same kernel share a guest, a few at a time: a boot costs as much as a minute of a disk's random
-reads. Each has
-fresh drives and a fresh array. A group's times depend a little on what ran before it in the same guest, never on the
-host.
+reads. Each has fresh drives and a fresh array. A group's times depend a little on what ran before it in the same guest,
+never on the host.
 """
 
 from __future__ import annotations

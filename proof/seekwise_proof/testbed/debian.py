@@ -1,8 +1,7 @@
 """Debian packages by address and checksum, unpacked without dpkg and without root.
 
 A pinned package that the mirror has replaced is looked up by name in the suite's index; the VM testbed then runs, but
-not to the
-same bytes as with the pinned one, and says so. The cache is `$SEEKWISE_LAB`, else `~/.cache/seekwise/lab`.
+not to the same bytes as with the pinned one, and says so. The cache is `$SEEKWISE_LAB`, else `~/.cache/seekwise/lab`.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ from seekwise_proof.testbed.debian import Package, Say
 from seekwise_proof.testbed.kernels import Kernel
 
 # Debian 12. What each is for: busybox the shell and its tools, mdadm arrays, nbd-client attaches drives, util-linux
-# chrt; the rest are
-# the libraries of these.
+# chrt; the rest are the libraries of these.
 PACKAGES = tuple(
     Package(f"debian/pool/main/{path}", sha256)
     for path, sha256 in (

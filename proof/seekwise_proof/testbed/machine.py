@@ -2,10 +2,8 @@
 port.
 
 Nothing is written to disk: the initramfs and both serial lines are files in memory, and qemu dies with us
-(`control.child`).
-Not deterministic, and so not used: several processors, `shift=auto`, `sleep=on`, disks or networks of the host.
-`processor` says
-why all of qemu stays on one of the host's processors.
+(`control.child`). Not deterministic, and so not used: several processors, `shift=auto`, `sleep=on`, disks or networks
+of the host. `processor` says why all of qemu stays on one of the host's processors.
 """
 
 from __future__ import annotations

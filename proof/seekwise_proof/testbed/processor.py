@@ -1,16 +1,12 @@
 """The host's processor that a guest runs on: one for all of qemu's threads, the one that serves devices first.
 
 Found here by comparing reruns: on two processors about one run in ten drifted by some nanoseconds and then by whole
-requests; on one
-it did not happen again (24 of 24). The likely cause, read from the source and fitting the drift, but not traced: while
-the guest's
-processor goes to sleep, qemu counts what it last executed a moment after it says that it sleeps, and its main thread,
-which skips the
-idle time, may look in between from another processor and skip from a clock that is behind. On one processor it can look
-only when the
-guest's thread has been taken off it, and as the main thread goes first, that would be where it was woken: always the
-same place.
-(QEMU 7.2, `-icount sleep=off`; accel/tcg/icount-common.c and target/i386/tcg/misc_helper.c.)
+requests; on one it did not happen again (24 of 24). The likely cause, read from the source and fitting the drift, but
+not traced: while the guest's processor goes to sleep, qemu counts what it last executed a moment after it says that it
+sleeps, and its main thread, which skips the idle time, may look in between from another processor and skip from a clock
+that is behind. On one processor it can look only when the guest's thread has been taken off it, and as the main thread
+goes first, that would be where it was woken: always the same place. (QEMU 7.2, `-icount sleep=off`;
+accel/tcg/icount-common.c and target/i386/tcg/misc_helper.c.)
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     serve drives → the queue as it shall be → array → what is set on top → each phase, between two looks at the counters → all down
 
 An nbd device takes 128 requests at once and calls itself flash. A drive that takes fewer gets as many tags as it has
-commands, says
-that it rotates if it does, and has the limits that Linux gives a SATA drive, unless the study says otherwise.
+commands, says that it rotates if it does, and has the limits that Linux gives a SATA drive, unless the study says
+otherwise.
 """
 
 from __future__ import annotations
@@ -32,16 +32,13 @@ MAX_SECTORS_KB = 1280
 # Linux v6.1 block/blk-mq-sched.h: with a scheduler twice the tags, at most twice 128.
 TAGS_MAX = 128
 # nbd's worker threads run at nice -20 (its receivers, and kblockd, which sends). On the guest's one processor they and
-# the first of fio's threads to be ready
-# kept the others from starting for as long as a short trial lasts: eight writers of 64 KiB ran two by two, and fio's
-# rate of the group was
-# twice what the processor can do. Ahead of them all start together, and go on as if each had a processor. The drives
-# stay ahead at 50.
-# Disks leave the processor idle: their loads run as a user's would.
+# the first of fio's threads to be ready kept the others from starting for as long as a short trial lasts: eight writers
+# of 64 KiB ran two by two, and fio's rate of the group was twice what the processor can do. Ahead of them all start
+# together, and go on as if each had a processor. The drives stay ahead at 50. Disks leave the processor idle: their
+# loads run as a user's would.
 AHEAD = "chrt -f 10 "
 # A thread of a real-time class that names no priority for its requests gets the highest (get_current_ioprio of
-# include/linux/ioprio.h); this is
-# what it would get otherwise.
+# include/linux/ioprio.h); this is what it would get otherwise.
 USUAL_PRIORITY = ("prioclass=2", "prio=4")
 
 

@@ -1,11 +1,9 @@
 """A request list on a real kernel, recorded in the published format: `python -m seekwise_proof.testbed.vectors`, or
 `make vectors`.
 
-A bug report becomes a test: write down what was submitted, record what the kernel made of it, and
-`seekwise verify vectors` holds the
-models against it. The device is null_blk, one queue: every request takes the same time, wherever it lies. What is
-written beside
-NAME.csv is NAME.conf, the settings in force.
+A bug report becomes a test: write down what was submitted, record what the kernel made of it, and `seekwise verify
+vectors` holds the models against it. The device is null_blk, one queue: every request takes the same time, wherever it
+lies. What is written beside NAME.csv is NAME.conf, the settings in force.
 
 LIST is `lists/NAME.list` (`time_us,proc,op,sector,sectors`) or `requests/NAME.requests.csv` with NAME.processes.csv
 beside it.

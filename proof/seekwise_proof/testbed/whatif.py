@@ -2,10 +2,9 @@
 `python -m seekwise_proof.testbed.whatif FOLDER [WORD…]`.
 
 A combination is a use on a storage under a scheduler. Each is run and recorded for real; `validate.whatif` takes one
-recording, predicts what the other
-schedulers and storages would have done, and compares. In FOLDER come `USE@STORAGE@SCHEDULER.swt`, the requests of a run
-as `seekwise record`
-would write them. WORDs choose the combinations whose names contain all of them; what is there already is not run again.
+recording, predicts what the other schedulers and storages would have done, and compares. In FOLDER come
+`USE@STORAGE@SCHEDULER.swt`, the requests of a run as `seekwise record` would write them. WORDs choose the combinations
+whose names contain all of them; what is there already is not run again.
 
 Requests are recorded where a program hands them to the storage: above md, whose bios are traced, or at the drive's
 queue.

@@ -11,8 +11,7 @@ first that matches counts.
     reason = "read_ahead_kib of the 3ware cards is set from it"
 
 Data without a marking beside them were never in this tree. Their rows are foretold, unless the same row, by its name,
-is among the data
-that the program ships with.
+is among the data that the program ships with.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Schedulers on fast drives with many cores (`tests/vectors/nvme-many-cores/`), row by row against the simulator.
 
 A row gives up to three points: throughput relative to `none` of the same case within 15 % of the measured ratio,
-throughput within 25 %, p99
-relative to `none` within 25 %. Rows of `none`, and rows of a case that has none, give two: throughput and p99, both
-within 25 %. Besides, for
-every case with several schedulers, whether their order is right; those within 5 % of each other are tied.
+throughput within 25 %, p99 relative to `none` within 25 %. Rows of `none`, and rows of a case that has none, give two:
+throughput and p99, both within 25 %. Besides, for every case with several schedulers, whether their order is right;
+those within 5 % of each other are tied.
 """
 
 from __future__ import annotations

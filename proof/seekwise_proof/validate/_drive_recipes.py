@@ -10,8 +10,8 @@ from typing import Any
 
 KIB, MIB = 1024, 1 << 20
 # Host time between a completion and the next command: a synchronous reader on SATA needs 5 us, an interrupt-driven one
-# on
-# NVMe 1.8 us, a polled one 0.39 us on one core (devices.toml, host.modern_x86_linux_5_15_plus); disks have slow hosts.
+# on NVMe 1.8 us, a polled one 0.39 us on one core (devices.toml, host.modern_x86_linux_5_15_plus); disks have slow
+# hosts.
 TURNAROUND_NS = {"hdd": 20_000, "sata": 5_000, "mmc": 5_000, "nvme": 1_800, "none": 0}
 POLLED_NS = 390
 NVME_WORKERS = 4  # Data sheets of NVMe drives quote "QD32" for four workers.

@@ -1,17 +1,14 @@
 """Drive models against published figures.
 
 FILE has the format of `tests/reference/devices.toml` (the default): sections `[hdd.MODEL]`, `[ssd.MODEL]`,
-`[flash.MODEL]`, in each the figures
-of a drive with unit, source and confidence. Every rate, IOPS and access time marked `datasheet` or `review` is a row,
-each entry of a table too.
-The model is measured in a closed loop of simulated time and the row passes within its stated range, or within 10 %
-where none is stated; a
-minimum passes when it is reached. A figure that no rule can measure and a drive without a model are misses.
+`[flash.MODEL]`, in each the figures of a drive with unit, source and confidence. Every rate, IOPS and access time
+marked `datasheet` or `review` is a row, each entry of a table too. The model is measured in a closed loop of simulated
+time and the row passes within its stated range, or within 10 % where none is stated; a minimum passes when it is
+reached. A figure that no rule can measure and a drive without a model are misses.
 
 Rows that were model input - the model has this very number - are counted apart and are not in `passed` or `total`. Of
-the others
-those are fitted for which a parameter was solved from the figure (`fits` in the model's file); `basis.toml` in the
-folder of the data marks the rest.
+the others those are fitted for which a parameter was solved from the figure (`fits` in the model's file); `basis.toml`
+in the folder of the data marks the rest.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The frame that every kind of verification shares: a report, its JSON, and how kinds are found.
 
-Contract of `--json`: one document with `schema`, `kind`, `passed`, `total` and
-`files: [{file, passed, total, misses}]`, plus what a kind adds. An unreadable, unknown or unfinished file or row counts
-all
-its points as missed; a file of which not even the number of points is known counts as one.
+Contract of `--json`: one document with `schema`, `kind`, `passed`, `total` and `files: [{file, passed, total,
+misses}]`, plus what a kind adds. An unreadable, unknown or unfinished file or row counts all its points as missed; a
+file of which not even the number of points is known counts as one.
 """
 
 from __future__ import annotations

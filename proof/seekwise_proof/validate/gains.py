@@ -1,16 +1,13 @@
 """Gains that others measured, over a base of their own, against the simulator.
 
 FILE begins `id,group,kernel,scheduler,…`: a row a published number. `ask` names a study in the folder `ask/` beside the
-file and `select` (JSON)
-the rows of its export; `base` is the row whose value its gain is taken over. A row without `ask` cannot be asked and is
-left out of the totals.
+file and `select` (JSON) the rows of its export; `base` is the row whose value its gain is taken over. A row without
+`ask` cannot be asked and is left out of the totals.
 
 A gain passes within 10 % of the published one; required are 75 % of the gains within 10 % and 92 % within 25 %. Rows
-without a base are
-levels of drives that are seldom the very ones of the model: how many are within 25 % is said beside it. Orderings lie
-in `orderings.csv` in the
-same folder: `holds` says in which range rows or their ratios lie (`ROW / ROW in LOW..HIGH; …`); every one is required.
-Ends with status 5 when something required is missed.
+without a base are levels of drives that are seldom the very ones of the model: how many are within 25 % is said beside
+it. Orderings lie in `orderings.csv` in the same folder: `holds` says in which range rows or their ratios lie (`ROW /
+ROW in LOW..HIGH; …`); every one is required. Ends with status 5 when something required is missed.
 """
 
 from __future__ import annotations

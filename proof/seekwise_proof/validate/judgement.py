@@ -1,24 +1,17 @@
 """Verdicts against known truth: false winners, false ties, and power.
 
 FILE is a table `table,block,cell,setting,metric,value` with its truth in `FILE.truth.csv` (or `NAME.truth.csv` for
-`NAME.csv`):
-`table,cell,metric,setting_a,setting_b,ratio`, ratio = true a / b. It is analysed as the records of a study are. A table
-of periods,
-`table,period,start_s,use,setting,metric,value` with the truth `table,use,metric,setting_a,setting_b,ratio`, is analysed
-as the records of a
-live-switched run are. Without FILE the built-in calibration runs on simulated studies.
+`NAME.csv`): `table,cell,metric,setting_a,setting_b,ratio`, ratio = true a / b. It is analysed as the records of a study
+are. A table of periods, `table,period,start_s,use,setting,metric,value` with the truth
+`table,use,metric,setting_a,setting_b,ratio`, is analysed as the records of a live-switched run are. Without FILE the
+built-in calibration runs on simulated studies.
 
 Keys of --json: `tables` analysed, `null_tables` (every known ratio is 1), `null_tables_with_winner`, `winners`
-(comparisons with
-known truth whose verdict is clear), `false_winners` (true ratio 1, or the wrong side), `ties`, `false_ties` (the true
-difference reaches
-the metric's threshold), `effects` (true ratio not 1), `found` (effects whose winner is rightly named). `passed` of
-`total`:
-comparisons with known truth that the verdict does not contradict; without FILE, promises kept. Ends with status 5 when
-more
-than 8 % of the null tables show a winner, more than 5 % of the winners or 7 % of the ties are false, or a file or row
-cannot
-be read.
+(comparisons with known truth whose verdict is clear), `false_winners` (true ratio 1, or the wrong side), `ties`,
+`false_ties` (the true difference reaches the metric's threshold), `effects` (true ratio not 1), `found` (effects whose
+winner is rightly named). `passed` of `total`: comparisons with known truth that the verdict does not contradict;
+without FILE, promises kept. Ends with status 5 when more than 8 % of the null tables show a winner, more than 5 % of
+the winners or 7 % of the ties are false, or a file or row cannot be read.
 """
 
 from __future__ import annotations

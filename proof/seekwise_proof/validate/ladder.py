@@ -1,15 +1,13 @@
 """The simulator against a real kernel over the same drives (validation level 4).
 
 FILE is a table `cell,setting,ios,rate_bytes_per_s,mean_ns,p99_ns`, measured in the VM testbed (`make ladder` writes
-it). The study that it
-belongs to has the same name: NAME.toml in the same folder, else the one that ships with the program. Every row is
-simulated with three seeds.
+it). The study that it belongs to has the same name: NAME.toml in the same folder, else the one that ships with the
+program. Every row is simulated with three seeds.
 
 A row passes when its rate is met within 10 %. Required over all files: rate within 3 % in half of the rows and 10 % in
-nine of ten, mean
-access time within 5 % and p99 within 15 % in half of them, and, in 95 % of the combinations whose settings are 5 %
-apart or more, the
-same best setting, or one less than 5 % behind it. Ends with status 5 when one of these is missed.
+nine of ten, mean access time within 5 % and p99 within 15 % in half of them, and, in 95 % of the combinations whose
+settings are 5 % apart or more, the same best setting, or one less than 5 % behind it. Ends with status 5 when one of
+these is missed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """RAID mapping against recordings of real md arrays (validation level 2).
 
 `passed` of `total`: for RAID 0, 1 and 10 each remapped piece (member, direction, sector, size); for RAID 5 and 6 each
-member page
-of a window, pages that only the model has counting as missed. `ordered`: rows whose pages went out in the recorded
-order.
+member page of a window, pages that only the model has counting as missed. `ordered`: rows whose pages went out in the
+recorded order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Tables of periods: `table,period,start_s,use,setting,metric,value`, as a live-switched run makes them.
 
 Truth beside it: `table,use,metric,setting_a,setting_b,ratio`, ratio = true a / b. The order of the periods matters:
-consecutive
-periods are correlated, and a setting can leave something behind for the next.
+consecutive periods are correlated, and a setting can leave something behind for the next.
 """
 
 from __future__ import annotations

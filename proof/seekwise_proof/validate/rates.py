@@ -1,14 +1,13 @@
 """Simulated rates against recorded rates (validation levels 4 and 5).
 
 The format is known by the header. `kernel,target,array,…`: recorded machines.
-`pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published
-table of an SSD RAID 10; a row passes within 20 %, the median error must stay within 10 % and no row may be off by more
-than 35 %.
-`source,cores,devices,processes,…`: schedulers on fast drives with many cores (`_core_table.py`).
+`pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published table of an SSD RAID 10; a row passes within 20 %, the
+median error must stay within 10 % and no row may be off by more than 35 %. `source,cores,devices,processes,…`:
+schedulers on fast drives with many cores (`_core_table.py`).
 
 Machine tables: a row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded rates
-differ by more than
-10 %: the same one has to be ahead. Rows and pairs are required separately: 90 % of rows, every pair.
+differ by more than 10 %: the same one has to be ahead. Rows and pairs are required separately: 90 % of rows, every
+pair.
 """
 
 from __future__ import annotations

@@ -5,14 +5,10 @@ FILE is a recording `time_ns,event,op,sector,sectors,proc`. Single-queue kernels
 `requests/` in the same folder or above; blk-mq: with its `.conf` in the same folder. A folder is searched recursively.
 
 A point is each request that the kernel dispatched, and each run of the queue that dispatched nothing. `contested`
-points had a
-choice. `not asked`: after a completion that runs no queue the kernel asks no scheduler; such points count as right, and
-their
-number is shown. Ends with status 5 when a file cannot be replayed to its end (all its points are missed then) or a
-scheduler
-and kernel falls short of the share required of all points and again of the contested ones: 99.5 % for noop, deadline,
-mq-deadline and
-kyber, 98 % for anticipatory and cfq, 95 % for bfq.
+points had a choice. `not asked`: after a completion that runs no queue the kernel asks no scheduler; such points count
+as right, and their number is shown. Ends with status 5 when a file cannot be replayed to its end (all its points are
+missed then) or a scheduler and kernel falls short of the share required of all points and again of the contested ones:
+99.5 % for noop, deadline, mq-deadline and kyber, 98 % for anticipatory and cfq, 95 % for bfq.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """Predictions from recordings against the same programs on the storage that was predicted.
 
 FOLDER holds `measured.csv` (`run,requests,rate_bytes_per_s,p50_ns,p99_ns`; a run is USE@STORAGE@SCHEDULER) and
-recordings RUN.swt, as
-`python -m seekwise_proof.testbed.whatif` makes both on a real kernel with virtual drives. Each recording predicts every
-other run of its use: what the
-other schedulers and the other storages would do to it. FILE is such a table.
+recordings RUN.swt, as `python -m seekwise_proof.testbed.whatif` makes both on a real kernel with virtual drives. Each
+recording predicts every other run of its use: what the other schedulers and the other storages would do to it. FILE is
+such a table.
 
 A prediction passes when the rate is met within 10 %. Required over all: median error of rate and p50 at most 5 %, of
-p99 15 %, and the scheduler
-that is predicted to be best at most 5 % behind the best one, or within its noise, in 90 % of the choices. The same
-requests sent at their recorded times
-(`open`) are beside it, to show what dependencies buy. Ends with status 5 when one is missed.
+p99 15 %, and the scheduler that is predicted to be best at most 5 % behind the best one, or within its noise, in 90 %
+of the choices. The same requests sent at their recorded times (`open`) are beside it, to show what dependencies buy.
+Ends with status 5 when one is missed.
 """
 
 from __future__ import annotations
@@ -138,8 +136,8 @@ def measured(path: Path) -> MeasuredRun:
     """What the programs of a recording saw.
 
     Of each program the first request is left out of the latencies: fio starts its threads ahead of the kernel's, which
-    get the testbed's one
-    processor when all have started. Those requests would be most of the slowest 1 % of a thousand.
+    get the testbed's one processor when all have started. Those requests would be most of the slowest 1 % of a
+    thousand.
     """
     with temporary.private("verify") as folder:
         notes, chunks = open_trace(path)

@@ -1,8 +1,7 @@
 """Displays that move on a terminal (bars, tables that fill) are made here alone.
 
 rich would put a stream of its own before ours while it draws, and the guard of `_output` would then show our own codes
-as text. So that is
-off, and `_output.above` brings what is printed meanwhile above the display instead.
+as text. So that is off, and `_output.above` brings what is printed meanwhile above the display instead.
 """
 
 from __future__ import annotations

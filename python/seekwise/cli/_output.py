@@ -2,13 +2,12 @@
 terminal.
 
 `install` puts `Guarded` in the place of standard output and standard error: control characters, escapes among them, and
-characters
-that reorder a line are shown as `\\x1b`. Colours and cursor movements of our own come from `Console` alone, which
-guards the text of each
-of its pieces and passes its own codes on. Markup is off there: `[red]` in a name is a name.
+characters that reorder a line are shown as `\\x1b`. Colours and cursor movements of our own come from `Console` alone,
+which guards the text of each of its pieces and passes its own codes on. Markup is off there: `[red]` in a name is a
+name.
 
-A full disk or a closed output is one error, not a traceback. `outliving_its_reader`: a run goes on when nobody reads
-any more.
+A full disk or a closed output is one error, not a traceback. `outliving_its_reader`: a run goes on when its reader
+has gone.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ class Guarded:
             silence(self.raw)
         except OSError as error:
             silence(self.raw)
-            if self._name == "standard output":  # else there is nobody to tell
+            if self._name == "standard output":  # else there is no place to say it
                 raise SeekwiseError(f"cannot write to {self._name} ({reason(error)})") from error
 
     @property

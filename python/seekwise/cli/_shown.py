@@ -27,7 +27,7 @@ SYSTEMS_NAMED = 6
 
 
 def out(width_most: int | None = None) -> Console:
-    """Standard output; not wrapped where nobody's terminal is. `width_most`: of an answer, which 80 columns hold
+    """Standard output; not wrapped where it is no terminal. `width_most`: of an answer, which 80 columns hold
     anywhere."""
     console = _output.console(width=None if sys.stdout.isatty() else 120)
     if width_most is not None and console.width > width_most:

@@ -75,8 +75,7 @@ def command(
     """Find the array to build of some DRIVEs for a load.
 
     Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives,
-    chunk, scheduler, queue depth and read-ahead
-    is simulated.
+    chunk, scheduler, queue depth and read-ahead is simulated.
     """
     from seekwise.cli import _shown
     from seekwise.judge import design_choice

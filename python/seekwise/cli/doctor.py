@@ -48,9 +48,8 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     Each finding comes with its evidence and, where known, its cost.
 
     With DEVICE, or a PATH on it: says whether the drive is slow or its queue is long, by the time that each request
-    spends in the queue
-    and in the device, for every drive, array and mapping below. Needs root. With an md array, or a PATH on one: what
-    one drive and the array give under usual loads, and what binds; with --watch also what binds now.
+    spends in the queue and in the device, for every drive, array and mapping below. Needs root. With an md array, or a
+    PATH on one: what one drive and the array give under usual loads, and what binds; with --watch also what binds now.
 
     Exit status 0: nothing wrong. 5: something is. Puts no load on the drives and changes nothing.
     """

@@ -56,8 +56,8 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
     """Record the requests to DEVICE, or the device under MOUNT.
 
     Uses the kernel's block trace events; needs root. While it runs, only the kernel's trace pages are moved into
-    memory, at most
-    2 GiB of them. Nothing is written to the device. Events that the kernel had no room for are counted and reported.
+    memory, at most 2 GiB of them. Nothing is written to the device. Events that the kernel had no room for are counted
+    and reported.
     """
     from seekwise.trace.record import recorder
 

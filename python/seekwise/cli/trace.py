@@ -46,9 +46,8 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
 
     Rate, request sizes, latency, processes, and dependencies between their requests.
 
-    FILE is a recording of `seekwise record`, blktrace's or blkparse's output, text of `perf script` or
-    `trace-cmd report`, a fio
-    iolog or latency log. The format is known by its content.
+    FILE is a recording of `seekwise record`, blktrace's or blkparse's output, text of `perf script` or `trace-cmd
+    report`, a fio iolog or latency log. The format is known by its content.
     """
     from seekwise.trace import depend, summary, words
     from seekwise.trace.document import Trace

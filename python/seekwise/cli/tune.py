@@ -54,8 +54,7 @@ def command(
     """Measure PATH under typical uses; say what to set.
 
     Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the
-    settings
-    under them, and names one setting, what it gains and what it costs. Everything is restored afterwards.
+    settings under them, and names one setting, what it gains and what it costs. Everything is restored afterwards.
     """
     began = time.monotonic()
     if budget is not None and target.startswith(MODEL):

@@ -51,8 +51,7 @@ def command(
     """Show what other storage would do to a recorded load.
 
     TRACE is a recording of `seekwise record` or any format that `seekwise trace show` reads. Requests that waited for
-    earlier ones wait
-    for them on the new storage too, with the recorded think times.
+    earlier ones wait for them on the new storage too, with the recorded think times.
     """
     from seekwise.cli import _shown, _whatif
     from seekwise.judge import predicted

@@ -1,10 +1,8 @@
 """The settings that can be changed: one row per attribute.
 
 A row says where the kernel keeps the value, its unit, its place in the order of writing, and what it means when the
-kernel
-says no. Order matters because the kernel ties values together (Linux v6.12 block/elevator.c, block/mq-deadline.c,
-checked
-on a live 6.18):
+kernel says no. Order matters because the kernel ties values together (Linux v6.12 block/elevator.c,
+block/mq-deadline.c, checked on a live 6.18):
 
     the drive's cache → the kernel's view of it → queue depth → scheduler → nr_requests → the scheduler's tunables → the rest
     → read-ahead
@@ -185,8 +183,7 @@ TWINS = {
     "dirty_background_ratio": "dirty_background_bytes",
 }
 """One limit in two units: writing either sets the other to 0, and 0 bytes cannot be written (Linux v6.12
-mm/page-writeback.c,
-dirty_bytes_handler, dirty_ratio_handler). What counts is the one that is not 0."""
+mm/page-writeback.c, dirty_bytes_handler, dirty_ratio_handler). What counts is the one that is not 0."""
 _ROWS = {row.name: row for row in REGISTRY}
 _SHORT = {row.name.rpartition("/")[2]: row.name for row in REGISTRY if not row.name.endswith("*")}
 
@@ -283,9 +280,8 @@ def tunables(folder: Path) -> dict[str, str]:
     """{queue/iosched/NAME: value} of the scheduler in force: what can be read and written, one line each.
 
     Schedulers that no table knows have more there than settings: versions and learned figures to read (several lines,
-    or no write
-    permission), switches that reset a statistic (no read permission). ADIOS 3 has all of these; none of them can be
-    restored.
+    or no write permission), switches that reset a statistic (no read permission). ADIOS 3 has all of these; none of
+    them can be restored.
     """
     place = folder / "queue/iosched"
     found = {}

@@ -1,8 +1,7 @@
 """Restores at boot what a crash left, while the root file system may still be read-only.
 
 Restoring needs a folder that can be written, for its lock and to close what is done; so a copy of the journal in /run
-is worked off.
-The journal itself is closed by the next seekwise that runs, which finds everything as it should be.
+is worked off. The journal itself is closed by the next seekwise that runs, which finds everything as it should be.
 """
 
 from __future__ import annotations

@@ -188,8 +188,7 @@ def started(
 @contextlib.contextmanager
 def watched() -> Iterator[None]:
     """While inside, what this process has changed is restored at once if it is killed, also between two loads: the
-    supervisor of a
-    program that does nothing sees to it."""
+    supervisor of a program that does nothing sees to it."""
     with started(("sleep", "infinity")):
         yield
 
@@ -296,8 +295,7 @@ def _environment(pid: int) -> list[bytes]:
 
     Between two programs (exec) a process has no environment for a moment, first without an end, then of no length
     (Linux v6.12 fs/exec.c, fs/binfmt_elf.c). It is looked at again, so that one with a mark is not overlooked; the
-    second
-    also looks like an environment that is empty for good, so that patience with it is short.
+    second also looks like an environment that is empty for good, so that patience with it is short.
     """
     patience = 1000
     while True:

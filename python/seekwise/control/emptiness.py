@@ -4,13 +4,10 @@
         ...     # proof.path, proof.test_offset_bytes, proof.test_size_bytes: what a load may write, and where
         proof.uses(size_bytes)
 
-Proof: nobody has it open exclusively, and with us holding it so nobody can mount, assemble or swap on it until the end;
-no
-mount, swap, holder or partition, on it or on what stands on it; no signature; zeros in the first and last MiB and
-wherever else
-it was looked (`samples`); the backing file of a loop device is nobody else's. The load leaves the two MiB at the ends
-alone, and
-what it used is zeroed afterwards, so that a tested device proves empty again.
+Proof: no process has it open exclusively, and while we hold it so no other can mount, assemble or swap on it until the end;
+no mount, swap, holder or partition, on it or on what stands on it; no signature; zeros in the first and last MiB and
+wherever else it was looked (`samples`); the backing file of a loop device is used by no other. The load leaves the two MiB
+at the ends alone, and what it used is zeroed afterwards, so that a tested device proves empty again.
 
 Everything is refused with exit status 3 before anything is touched, and every reason is listed at once.
 """
@@ -105,8 +102,7 @@ def _zero(proof: EmptyProof) -> None:
     """Zeroes what the load used. A drive that refuses has an error of its own to tell; then it does not prove empty.
 
     By writing: BLKZEROOUT and fallocate want the device exclusively, and we hold it so ourselves (Linux v6.12
-    block/bdev.c
-    truncate_bdev_range).
+    block/bdev.c truncate_bdev_range).
     """
     if not proof.used_bytes:
         return
@@ -226,7 +222,7 @@ def _in_use(stack: Stack, device: BlockDevice, root: Path) -> Iterator[str]:
 
 def _openers(device: BlockDevice) -> list[tuple[int, str]]:
     """Processes that have the device open without claiming it, as virtual machines and databases do."""
-    # The thread that serves an nbd device, without which there is none; in nobody else's hands is it.
+    # The thread that serves an nbd device, without which there is none; no other process has it.
     server = sysfs.read(Path("/sys/block") / device.name / "pid")
     return _having_open(
         lambda each: (
@@ -379,7 +375,7 @@ def allow_destroy(stack: Stack, device: str, named: tuple[str, ...], root: Path 
     else:
         what = f"--destroy {' '.join(map(shlex.quote, named))} is not its name"
     if reasons := list(dict.fromkeys(_in_use(stack, found, root))):
-        # Whoever is told how to name a device in use might do it.
+        # A user who is told how to name a device in use might do it.
         raise RefusedError(f"{found.name} is not overwritten: it {'; it '.join(reasons)}; {what}", CHOOSE_ANOTHER)
     if accepted:
         hint = f"if all its content may be destroyed: `--destroy {shlex.quote(accepted[0])}`"

@@ -1,25 +1,23 @@
 """Old values on disk before anything changes.
 
 One file per entry in `STATE/journal/`, written under another name, synced, renamed, and the folder synced: an entry is
-there
-completely or not at all, also after a power cut. It goes away once everything in it is as it was.
+there completely or not at all, also after a power cut. It goes away once everything in it is as it was.
 
     crc32 {"schema": "seekwise.journal/1", "id": …, "kind": …, "pid": …, "start_ticks": …, "boot_id": …, "machine": …, …}
     crc32 {item}            one line per device (or folder, or file)
     crc32 {"items": 2}
 
-- **Whose it is.** Whoever opens an entry holds a `flock` on its file for as long as he lives. The lock is seen from
-  every PID
-  namespace and through a shared home, where a pid means nothing. An entry of another machine is left to that one.
+- **Whose it is.** A process that opens an entry holds a `flock` on its file for as long as it lives. The lock is seen from
+  every PID namespace and through a shared home, where a pid means nothing. An entry of another machine is left to that
+  one.
 - **Who may write it.** An entry decides what root writes back, so folder and files must belong to us (or root) alone:
   modes 0700 and 0600 whatever the umask, and what others could have made or changed is refused.
 - **Damage.** Each entry stands alone: a damaged line costs that line only, a file that is no entry or of a newer format
-  costs
-  nothing else. What is readable is restored, the damaged file is set aside as `ID.damaged`, and that counts as a failure.
+  costs nothing else. What is readable is restored, the damaged file is set aside as `ID.damaged`, and that counts as a
+  failure.
 
 Kinds: `changed` (for the time of a trial), `applied` and `persisted` (until `seekwise revert`; `pending` until the
-whole of it is
-done), `scratch`, `child`, `virtual` (of earlier releases: drives on nbd devices of this machine), and
+whole of it is done), `scratch`, `child`, `virtual` (of earlier releases: drives on nbd devices of this machine), and
 `reverting` (what a `revert` has begun to restore). Of what cannot be used: `unreadable`, `newer`, `untrusted`.
 """
 
@@ -199,7 +197,7 @@ class Journal:
                 "run it with sudo; root can restore everything",
             ) from error
         if names:
-            # Whoever can write entries decides what is written back.
+            # A user who can write entries decides what is written back.
             files.check_private(self.folder)
         found = [read_entry(self.folder / name) for name in names]
         return [entry for entry in found if entry]

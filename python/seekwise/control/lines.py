@@ -6,9 +6,8 @@
           echo 64 | sudo tee /sys/block/sda/queue/nr_requests
 
 Lines stand in the order in which the kernel needs them. What a scheduler switch resets on the way is in the undo lines,
-if
-`old` knows it and the kernel would not come back to it by itself: 64 would not stand there if it were what this drive
-gets with none.
+if `old` knows it and the kernel would not come back to it by itself: 64 would not stand there if it were what this
+drive gets with none.
 """
 
 from __future__ import annotations
@@ -72,8 +71,7 @@ def _usual_requests(device: str, scheduler: str, root: Path) -> str | None:
     """What nr_requests is after a switch to this scheduler; None where the drive's own depth cannot be read.
 
     Linux v4.12 to v6.17 block/blk-mq-sched.c blk_mq_init_sched, later blk_mq_default_nr_requests: without a scheduler
-    as many
-    as the drive has tags, with one twice that, and at most twice BLKDEV_DEFAULT_RQ.
+    as many as the drive has tags, with one twice that, and at most twice BLKDEV_DEFAULT_RQ.
     """
     try:
         tags = int((sysfs.device_folder(device, root) / "mq/0/nr_tags").read_text())

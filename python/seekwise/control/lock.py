@@ -1,13 +1,10 @@
 """One run per device.
 
 Root's lock is a `flock` on a file in a folder of root's own (`/run/seekwise`, or the state folder where there is no
-/run), which
-nobody else can open: so nobody can keep root from measuring or restoring. An ordinary user takes the device's own
-folder in sysfs,
-which needs no file and is the same for every user; root takes it too, where it is free, so that users see that root
-measures.
-Either is released by the kernel when its holder dies in whatever way, and neither disturbs udev, which locks the node
-in /dev.
+/run), which no other user can open: so none can keep root from measuring or restoring. An ordinary user takes the
+device's own folder in sysfs, which needs no file and is the same for every user; root takes it too, where it is free,
+so that users see that root measures. Either is released by the kernel when its holder dies in whatever way, and neither
+disturbs udev, which locks the node in /dev.
 """
 
 from __future__ import annotations

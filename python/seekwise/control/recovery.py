@@ -1,10 +1,9 @@
 """What a killed run left behind is restored.
 
 At the start of every command (cheap: a few directory reads when there is nothing) and by `seekwise revert`. An entry
-belongs
-to the process that opened it: while that one lives, nobody else touches it. After a reboot the kernel has its own
-defaults again and a name may mean another drive, so only what a drive keeps itself is looked at; the rest is closed.
-Where files set the values again at each start, the entry stays open with its file, and `revert` restores both.
+belongs to the process that opened it: while that one lives, nobody else touches it. After a reboot the kernel has its
+own defaults again and a name may mean another drive, so only what a drive keeps itself is looked at; the rest is
+closed. Where files set the values again at each start, the entry stays open with its file, and `revert` restores both.
 """
 
 from __future__ import annotations
@@ -86,8 +85,7 @@ def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
     """Writes down what will be reverted before anything of it is: if we are killed half-way, the next start ends it.
 
     What a half-way restored device shows could not be told from what somebody else has set. None: nothing needs it, or
-    the journal
-    cannot be written; then it is restored all the same.
+    the journal cannot be written; then it is restored all the same.
     """
     if any(entry.kind == "reverting" for entry in entries):
         return None  # one that was begun says it already

@@ -2,10 +2,8 @@
 all of it.
 
 The two ends alone prove little: a wiped superblock leaves a whole file system behind. What is looked at is counted and
-said, never more:
-a device that proves empty holds zeros *there*. Up to `WHOLE_BYTES` everything is read. Of a loop device everything is
-read that its
-backing file holds (SEEK_DATA), up to the same amount; a hole is known to be zero.
+said, never more: a device that proves empty holds zeros *there*. Up to `WHOLE_BYTES` everything is read. Of a loop
+device everything is read that its backing file holds (SEEK_DATA), up to the same amount; a hole is known to be zero.
 """
 
 from __future__ import annotations

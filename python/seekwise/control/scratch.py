@@ -5,14 +5,12 @@
         print(folder.shown)                 # /srv/seekwise-scratch-3f2a…
 
 The folder on the target may belong to anybody: its owner can rename what we make there and put something else in its
-place. So
-the path that is handed out leads through an open descriptor (`/proc/PID/fd/N`) to the folder that we made, wherever it
-is
-by now, and opening files there leads nowhere else: the folder itself is ours, with mode 0700.
+place. So the path that is handed out leads through an open descriptor (`/proc/PID/fd/N`) to the folder that we made,
+wherever it is by now, and opening files there leads nowhere else: the folder itself is ours, with mode 0700.
 
 Journalled before it is made; then with its device, inode and owner, and a manifest inside that holds the entry's
-secret. Removed
-is only what carries all of these, relative to the open folder: never by path, never a link, never through a mount.
+secret. Removed is only what carries all of these, relative to the open folder: never by path, never a link, never
+through a mount.
 """
 
 from __future__ import annotations
@@ -277,8 +275,7 @@ def _remove_open(parent: int, folder: int, name: str, item: Item | None) -> None
     with contextlib.suppress(FileNotFoundError):
         os.unlink(MANIFEST, dir_fd=folder)
     # Its owner may rename it between two calls: what he puts in its place is only ever removed if it is an empty
-    # folder,
-    # which he may remove himself.
+    # folder, which he may remove himself.
     for _ in range(RENAMES_MAX):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             now = _name_of(parent, name, status.st_ino)
@@ -382,7 +379,7 @@ def _orphans(parent: int) -> list[str]:
 
 
 def _is_orphan(parent: int, name: str) -> bool:
-    """Whether its run is dead: nobody holds the lock on its manifest, in whatever PID namespace or on whatever
+    """Whether its run is dead: no process holds the lock on its manifest, in whatever PID namespace or on whatever
     machine."""
     try:
         folder = files.open_folder(name, parent)

@@ -4,9 +4,8 @@
         ...     # seen["sda"]["queue/scheduler"]: what the kernel reports after the write
 
 Everything of a device is captured, not only what is asked: the kernel ties values together (see `attributes`), and what
-was
-asked and what that moved is identical afterwards. What somebody else changes meanwhile and nobody asked for stays as he
-wants it. After SIGKILL or a power cut `recovery` does the same from the journal.
+was asked and what that moved is identical afterwards. What somebody else changes meanwhile and nobody asked for stays
+as he wants it. After SIGKILL or a power cut `recovery` does the same from the journal.
 
 Known limit: write-back throttling has a hidden state, default or set by hand. A value that was never changed is never
 written, so it keeps its state; one that was changed comes back with the same value, but as set by hand.
@@ -304,8 +303,7 @@ def restore_item(item: Item, only: frozenset[str] | None = None) -> list[str]:
     """Restores one device to what the journal says; returns what could not be restored, as sentences.
 
     `only`: names to restore; every other value stays as it is now, also where restoring moves it. Values that are right
-    are
-    not written again. The device being gone is no failure: its settings went with it.
+    are not written again. The device being gone is no failure: its settings went with it.
     """
     device, root = str(item["device"]), Path(str(item["root"]))
     try:
@@ -339,8 +337,7 @@ def restore_item(item: Item, only: frozenset[str] | None = None) -> list[str]:
                 if error.errno == errno.EIO and name.startswith(attributes.IOSCHED):
                     failed_alike[name] = failed_alike.get(name, 0) + 1
     # An attribute without a function to store it refuses each write with EIO (Linux v6.12 block/elevator.c
-    # elv_attr_store): a figure of
-    # the scheduler's, no setting. One write that fails so is an error like any other.
+    # elv_attr_store): a figure of the scheduler's, no setting. One write that fails so is an error like any other.
     old = {name: text for name, text in old.items() if failed_alike.get(name, 0) < RESTORE_PASSES_MAX}
     return [
         f'{device} {name} should be "{old[name]}" and is {attributes.current(name, folder)}{refused.get(name, "")}'

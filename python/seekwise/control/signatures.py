@@ -2,8 +2,8 @@
 name for.
 
 Whether a device is empty hangs on the bytes alone: formats leave their signatures in the first and last MiB, so
-anything but zeros there is
-data. The name is util-linux's to give, which knows over a hundred formats and checks their checksums.
+anything but zeros there is data. The name is util-linux's to give, which knows over a hundred formats and checks their
+checksums.
 """
 
 from __future__ import annotations

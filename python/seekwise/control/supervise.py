@@ -3,8 +3,7 @@
     seekwise ──lifeline (pipe, pidfd)──▶ supervisor ──▶ [init of a PID namespace] ──▶ fio ──▶ its workers (own sessions)
 
 A program of its own, run by path with the standard library only, so that it starts in milliseconds and shares nothing
-with
-Seekwise that could fail. Who dies first, and what then ends the load:
+with Seekwise that could fail. Who dies first, and what then ends the load:
 
 | dies | the load ends because |
 |---|---|
@@ -16,8 +15,7 @@ Seekwise that could fail. Who dies first, and what then ends the load:
 If Seekwise is dead, the supervisor then has the settings and scratch folders of the journal restored at once.
 
 Without root there is no PID namespace; workers orphaned by a death of both are found by their mark in the environment,
-at
-the next start (`child.kill_marked`).
+at the next start (`child.kill_marked`).
 
 Arguments: lifeline, report and parent as numbers, cgroup files joined by `:` or `-`, then the program. The report pipe
 gets `pid N`, then `exit N` or `signal N`, or `failed ERRNO`.
@@ -50,7 +48,7 @@ def main() -> None:
     program = sys.argv[5:]
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # Whoever ends this process gently means the load.
+    # A gentle end of this process means the load.
     woken, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(wake)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):

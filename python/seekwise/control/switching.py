@@ -5,8 +5,7 @@
         switch.to_original()
 
 The journal knows every original value before the first switch. A switch itself writes to sysfs alone: it causes no I/O
-on the
-device that is measured.
+on the device that is measured.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """The block tracepoints, switched on for some devices in a tracing instance of our own.
 
 An instance has its own buffers and events: what others trace is not touched, and removing it undoes everything. New
-events are
-dropped when its buffers are full, never old ones, and the kernel counts them. Source: Documentation/trace/ftrace.rst of
-Linux 6.1.
+events are dropped when its buffers are full, never old ones, and the kernel counts them. Source:
+Documentation/trace/ftrace.rst of Linux 6.1.
 
 Where tracefs is not mounted, it is mounted in a folder of our own for as long as an instance of ours lives. Users of
-that mount share a
-lock, and who gets it alone takes it down: the last one, or the next command after a kill.
+that mount share a lock, and who gets it alone takes it down: the last one, or the next command after a kill.
 """
 
 from __future__ import annotations
@@ -213,7 +211,7 @@ def _own_instance(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance
 
 
 def remove_left_behind() -> None:
-    """Removes instances of runs that were killed, and with them their buffers; then our own mount, if nobody uses
+    """Removes instances of runs that were killed, and with them their buffers; then our own mount, if no other process uses
     it."""
     for root_ in (*ROOTS, OWN):
         for path in (root_ / "instances").glob("seekwise-*"):

@@ -8,8 +8,7 @@ or copied as text.
     Random Read 4KB (QD=32) :   142.517 MB/s [ 34794.1 IOPS]                         CrystalDiskMark 3: KB are 1024 bytes
 
 The figure is the best of several runs unless the user chose the average, and has no tail. KDiskMark divides KiB/s by
-1000 and calls it MB/s:
-where IOPS × request size says so, that is repaired.
+1000 and calls it MB/s: where IOPS × request size says so, that is repaired.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The JSON documents that one file of fio holds, each as a run of its own.
 
 `--status-interval` prints the same run again and again: the last document is the run, those before it are its
-beginnings.
-Runs appended with `>>` are runs of their own. `--client` has `client_stats` in place of `jobs`, and a last entry that
-is the sum.
-Words before, between and behind documents (warnings, prompts, the normal output) are skipped.
+beginnings. Runs appended with `>>` are runs of their own. `--client` has `client_stats` in place of `jobs`, and a last
+entry that is the sum. Words before, between and behind documents (warnings, prompts, the normal output) are skipped.
 """
 
 from __future__ import annotations

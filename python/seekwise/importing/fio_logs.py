@@ -7,14 +7,10 @@ trial.
     NAME_clat_hist.1.log  time ms, direction, request size, count of every bin of fio's histogram, per `log_hist_msec`
 
 A log with a request size in every line holds every request: its histogram is exact. With 0 there, lines are averages
-over a
-window: rate and IOPS come from them, the mean latency weighted by the requests of the windows, p99 only from a
-histogram log. Of a
-window without requests fio writes no line (stat.c: `add_bw_samples`), so a line stands for its window and not for the
-time since the
-last one; the window in which a run ends is not written either. fio before 3.0 wrote µs (`--given tool-version=2.21`).
-Logs do not say
-whether access was random: `--given operation=…`.
+over a window: rate and IOPS come from them, the mean latency weighted by the requests of the windows, p99 only from a
+histogram log. Of a window without requests fio writes no line (stat.c: `add_bw_samples`), so a line stands for its
+window and not for the time since the last one; the window in which a run ends is not written either. fio before 3.0
+wrote µs (`--given tool-version=2.21`). Logs do not say whether access was random: `--given operation=…`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """fio's terse output, versions 3 to 5 (`--output-format=terse`, `--minimal`): one line of fields per job or group.
 
 The fields and their order: fio's HOWTO, "Terse output". The line has no options: whether access was random, and how
-many
-threads a group had, must be told (`--given operation=…`, `--given threads=…`); a job name such as `randread` tells the
-first.
+many threads a group had, must be told (`--given operation=…`, `--given threads=…`); a job name such as `randread` tells
+the first.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@
          issued rwts: total=9672,0,0,0 short=…
 
 Requests are counted exactly (`issued`), amounts and rates as printed. Where a request size is said, amounts are
-requests × size.
-JSON (`--output-format=json+`) holds all digits and the distribution. Source: fio 3.33 stat.c
+requests × size. JSON (`--output-format=json+`) holds all digits and the distribution. Source: fio 3.33 stat.c
 (`show_thread_status_normal`).
 """
 

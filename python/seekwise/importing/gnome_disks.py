@@ -1,12 +1,9 @@
 """Benchmarks of gnome-disks (GNOME Disks): the files that it keeps in `~/.cache/gnome-disks/benchmarks/`.
 
 A file is a GVariant `a{sv}` (source: gdubenchmarkdialog.c): read and write samples are rates in bytes/s over the
-volume, one
-request of `sample-size` each; access-time samples are seconds of one page (4096 bytes) read at a random place, one
-after
-another. So every sample is one request, and the histograms are exact. Writes include an fsync. Samples over a disk
-differ by
-place: they are one trial, not repeats.
+volume, one request of `sample-size` each; access-time samples are seconds of one page (4096 bytes) read at a random
+place, one after another. So every sample is one request, and the histograms are exact. Writes include an fsync. Samples
+over a disk differ by place: they are one trial, not repeats.
 """
 
 from __future__ import annotations

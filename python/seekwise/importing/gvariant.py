@@ -1,9 +1,8 @@
 """Serialised GVariants (GLib), as far as gnome-disks needs them: `a{sv}` with integers, doubles, strings and `a(td)`.
 
 Layout: the GVariant specification. Values lie at multiples of their alignment. A container with elements of variable
-size ends
-with the offsets at which each element ends, each as wide as the container's size requires (1, 2, 4 or 8 bytes).
-Everything is little-endian, as on every machine that gnome-disks runs on.
+size ends with the offsets at which each element ends, each as wide as the container's size requires (1, 2, 4 or 8
+bytes). Everything is little-endian, as on every machine that gnome-disks runs on.
 """
 
 from __future__ import annotations

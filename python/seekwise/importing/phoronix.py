@@ -2,10 +2,9 @@
 out.
 
 Every result has an entry per system identifier (the configuration), with the values of its runs in `RawString` (the
-repeats).
-pts/fio reports the same runs twice, as MB/s and as IOPS: both go into one record. Neither has latencies or CPU.
-pts/tiobench 1.3.x builds tiobench 0.4.x of 2017, which prints random rates as if the whole file had been read
-(see `tiotest.py`): they are divided by blocks per thread / 1000.
+repeats). pts/fio reports the same runs twice, as MB/s and as IOPS: both go into one record. Neither has latencies or
+CPU. pts/tiobench 1.3.x builds tiobench 0.4.x of 2017, which prints random rates as if the whole file had been read (see
+`tiotest.py`): they are divided by blocks per thread / 1000.
 """
 
 from __future__ import annotations

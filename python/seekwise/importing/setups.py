@@ -1,11 +1,9 @@
 """Which results are repeats of each other, and which were measured with another set-up: asked of the data.
 
 A repeat has the same load and the same set-up. A set-up is named by `--setting`, by what the file itself calls it (a
-table's heading,
-a system of Phoronix), by the folder where files of one name lie in several, else by the file's name up to its first
-dot. Results of
-one load within one file are told apart by their job's name: jobs that ran one after the other in one run are never
-repeats.
+table's heading, a system of Phoronix), by the folder where files of one name lie in several, else by the file's name up
+to its first dot. Results of one load within one file are told apart by their job's name: jobs that ran one after the
+other in one run are never repeats.
 """
 
 from __future__ import annotations

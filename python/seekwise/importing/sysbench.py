@@ -1,10 +1,8 @@
 """`sysbench fileio … run`, 1.0 (rates under `File operations:`) and 0.4/0.5 (`Operations performed:`).
 
 MiB and Mb are 2^20 bytes. sysbench's events include its fsyncs, and so do its latencies: with fsyncs in the run the
-latency
-is no access time of reads or writes, and is kept without being judged. One percentile is printed (95 unless
-`--percentile`
-says otherwise); `--histogram` prints the whole distribution.
+latency is no access time of reads or writes, and is kept without being judged. One percentile is printed (95 unless
+`--percentile` says otherwise); `--histogram` prints the whole distribution.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ Source: github.com/mkuoppal/tiobench and its history; what each version prints a
 | 0.4.0 to 0.4.2 before 2023-02 | divided by N: right | the whole file, though only `-r` operations ran (1000 per thread) |
 | later | divided by N: right | right |
 
-The version is not printed. The CPU fault proves itself where more CPU was used than N threads (or
-`--given processors=P`)
-can use. The amount fault proves itself where the operations claimed would have taken longer than the test did.
+The version is not printed. The CPU fault proves itself where more CPU was used than N threads (or `--given
+processors=P`) can use. The amount fault proves itself where the operations claimed would have taken longer than the
+test did.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Judgement: observations in, verdicts and choices out. It reads records only; a better rule can judge old records
 again.
 
-rule.py      the numbers of the rule and its version; thresholds by metric     outcome.py, study_outcome.py   a stored
-run judged
-decision/    one judge: tables of values (`table.py`), statistics, verdicts, one setting for all (`choose.py`)
-records.py, observe.py      from records to what is compared        compare.py    two runs of one study
-repeats.py   values of single repeats        system_choices.py, array_choice.py, predicted.py, for_use.py   what to set,
-build or expect
+rule.py                           the numbers of the rule and its version; thresholds by metric
+outcome.py, study_outcome.py      a stored run judged
+decision/                         one judge: tables of values (`table.py`), statistics, verdicts, one setting for all
+                                  (`choose.py`)
+records.py, observe.py            from records to what is compared
+compare.py                        two runs of one study
+repeats.py                        values of single repeats
+system_choices.py, array_choice.py, predicted.py, for_use.py  what to set, build or expect
 
 Uses: linux, control, trace, workload, store, simulate.
 Start: `outcome.of_runs` for a stored run, `judge_observations` for any values.

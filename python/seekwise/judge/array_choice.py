@@ -1,10 +1,8 @@
 """Which array: capacity, failures survived and speed weighed in the order in which an administrator asks for them.
 
 An array that survives no failure is never recommended while the study has one that does. To have it recommended, study
-it alone.
-Among the others the fastest is named (geometric mean over operations and loads of its rate, each relative to the best
-there), and every array that
-is better at something stands beside it with what it gives up.
+it alone. Among the others the fastest is named (geometric mean over operations and loads of its rate, each relative to
+the best there), and every array that is better at something stands beside it with what it gives up.
 """
 
 from __future__ import annotations

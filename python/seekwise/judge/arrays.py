@@ -280,8 +280,7 @@ def requests_at_once(combination: str) -> tuple[int, int, str]:
 
 def by_load(found: Sequence[ArrayRow]) -> list[dict[str, str]]:
     """[{operation: key of `combination_throughputs`}]: the loads that every array did, from few requests at once to
-    many; where operations have several,
-    each with the one of its place."""
+    many; where operations have several, each with the one of its place."""
     common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
     loads: dict[str, list[str]] = {}
     for key in sorted(common, key=lambda each: requests_at_once(each.partition(" ")[2])):

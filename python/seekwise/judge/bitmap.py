@@ -2,9 +2,8 @@
 use.
 
 Without a bitmap the whole array is brought in line after a crash, and a drive that was away for a minute is filled
-again in full. So a bitmap is advised
-wherever it costs writes less than `PRICE`, the one that costs least; kinds whose costs differ by less than the model's
-error are alike, and the plainest of them is advised.
+again in full. So a bitmap is advised wherever it costs writes less than `PRICE`, the one that costs least; kinds whose
+costs differ by less than the model's error are alike, and the plainest of them is advised.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
         new  ──┴─  same combinations and settings    →     judged by the one rule; first repetition with first repetition, and so on
 
 Repetitions of two runs shared no hour and no temperature, so a difference is shown to exist, not what made it: only
-settings that
-met in one repetition are compared fairly. The report says so. What does not compare is refused with every reason.
+settings that met in one repetition are compared fairly. The report says so. What does not compare is refused with every
+reason.
 """
 
 from __future__ import annotations

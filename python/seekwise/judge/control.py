@@ -1,8 +1,8 @@
 """The A/A control: one setting under two labels. Whatever is found between them is false.
 
 Every study carries one. It says how large a difference chance alone produces here (and so raises the threshold of a
-win), and
-the share of combinations in which the rule names a winner between a setting and itself is printed beside the results.
+win), and the share of combinations in which the rule names a winner between a setting and itself is printed beside the
+results.
 """
 
 from __future__ import annotations

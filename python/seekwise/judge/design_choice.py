@@ -1,9 +1,8 @@
 """Which array to build of a sweep.
 
 An array that survives no failure is recommended only where it was asked for. Without a wanted rate the fastest array is
-named, and among those that
-the model cannot tell from it (`gain_error` of levels) the one that survives more, then the larger; with one, the array
-of fewest drives that reaches it.
+named, and among those that the model cannot tell from it (`gain_error` of levels) the one that survives more, then the
+larger; with one, the array of fewest drives that reaches it.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@
 S is a drift check: the reference setting in one combination, always the same.
 
 Candidates are compared inside their repetition, so slow drift does not choose a winner. It is said nevertheless,
-because it says
-whether the machine was itself: ln value against the drift check's place in the run, a straight line, and the change
-from the first
-to the last drift check with its 95 % interval (least squares; drift checks of one combination and operation).
+because it says whether the machine was itself: ln value against the drift check's place in the run, a straight line,
+and the change from the first to the last drift check with its 95 % interval (least squares; drift checks of one
+combination and operation).
 """
 
 from __future__ import annotations

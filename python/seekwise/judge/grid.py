@@ -3,12 +3,11 @@
         y = ln(value) = setting + repetition + error                 one combination
 
 A repetition holds every setting once, so the difference of two settings within a repetition is free of the repetition's
-own luck (drift,
-a full file system, a warm room). Several observations of one setting in one repetition count as one, their mean.
+own luck (drift, a full file system, a warm room). Several observations of one setting in one repetition count as one,
+their mean.
 
 What cannot be used is left out and counted: values that are not finite, or not above zero (they have no logarithm). A
-repetition
-in which one of the two settings is missing says nothing about that pair.
+repetition in which one of the two settings is missing says nothing about that pair.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 own error.
 
 Nine of ten simulated values lie within these shares of what the kernel that is simulated gave for the same load on the
-same modelled storage: the check
-`ladder`, some 500 combinations, kept in docs/figures.json of the source (`ladder`, `agreement`, `p90_error`).
+same modelled storage: the check `ladder`, some 500 combinations, kept in docs/figures.json of the source (`ladder`,
+`agreement`, `p90_error`).
 """
 
 from __future__ import annotations

@@ -3,12 +3,10 @@
 - table: one run. Everything that a reader sees side by side shares one error rate and lends each other its noise.
 - combination: operation, then the record's own combination: `seq_read disk=vda threads=8`.
 - An operation with several thread counts also gets one combination without them (`seq_read disk=vda`): the geometric
-  mean over
-  the thread counts, repetition by repetition. That is the row of the winner table.
+  mean over the thread counts, repetition by repetition. That is the row of the winner table.
 
 Only valid trials are observed. A value that a trial cannot give (no CPU second seen, too few operations for p99) is
-absent,
-not zero.
+absent, not zero.
 """
 
 from __future__ import annotations

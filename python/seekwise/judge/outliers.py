@@ -2,16 +2,12 @@
 
 |0.6745 (x − median) / MAD| > 3.5 on the residuals of setting + repetition (Iglewicz & Hoaglin 1993, "How to detect and handle
 outliers", the modified z score; 0.6745 is the 75 % point of the normal distribution, which makes MAD a standard
-deviation).
-Setting and repetition are fitted by median polish (Tukey 1977), because a mean is drawn towards the very value that is
-off.
-MAD is the combination's own, but not smaller than what is typical for the table: three runs that agree by chance do not
-make a fourth
-one an outlier.
+deviation). Setting and repetition are fitted by median polish (Tukey 1977), because a mean is drawn towards the very
+value that is off. MAD is the combination's own, but not smaller than what is typical for the table: three runs that
+agree by chance do not make a fourth one an outlier.
 
 A flagged trial stays in the judgement: slow runs happen to users as well. It is named so that a person can look for a
-cause;
-only a recorded cause makes a trial invalid (`validity.py`).
+cause; only a recorded cause makes a trial invalid (`validity.py`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Whether a controller does RAID's work itself, or leaves it to the host ("fake" RAID).
 
 Same drives, same level, same load, once on the controller and once under md. What RAID adds to writing - copies,
-parity, more commands - costs md
-system CPU; on real hardware it does not. So data moved per second of system CPU tells, not the rate. Reading adds
-little work to either, and counts
-only where nothing was written.
+parity, more commands - costs md system CPU; on real hardware it does not. So data moved per second of system CPU tells,
+not the rate. Reading adds little work to either, and counts only where nothing was written.
 """
 
 from __future__ import annotations

@@ -2,11 +2,9 @@
 that varies `sync_speed_max`.
 
 A row is an array at a limit: beside each use how long it takes, and how long a unit of work takes with and without it.
-The limit of an array is the fastest at
-which no unit of work takes more than `TOLERATED` times as long as without; where none does, the gentlest. Of an array
-that survives no further failure meanwhile,
-only limits count that end within `UNPROTECTED_MOST_S`. Uses that no limit changes by more than the model's error decide
-nothing.
+The limit of an array is the fastest at which no unit of work takes more than `TOLERATED` times as long as without;
+where none does, the gentlest. Of an array that survives no further failure meanwhile, only limits count that end within
+`UNPROTECTED_MOST_S`. Uses that no limit changes by more than the model's error decide nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from seekwise.store.record import Record
 
 LIMIT = "sync_speed_max"
 TOLERATED = 3.0
-"""What a person who waits still calls slower and not broken: our own choice, said in the answer."""
+"""Up to so many times as long a wait counts as slower, beyond it as broken: our own choice, said in the answer."""
 UNPROTECTED_MOST_S = 24 * 3600
 """A longer rebuild of an array that survives no further failure is advised only where no limit of the study ends
 sooner. Our own choice, too."""

@@ -23,8 +23,7 @@ P_DIFFERS = 0.99
 """The same for the A/A check, which forbids any advice."""
 WINNERS_WRONG = 0.006
 """A table of pairs, which is read as a whole, names as many winners of this probability as leave so small a share of
-them expected to be wrong. Tables
-without any difference name one in 7 of 100 cases (`verify judgement`)."""
+them expected to be wrong. Tables without any difference name one in 7 of 100 cases (`verify judgement`)."""
 P_SAME = 0.90
 """Two settings are called alike where they lie within a bound with this probability."""
 SAME_BOUNDS = (0.05, 0.08, 0.10)

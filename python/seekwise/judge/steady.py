@@ -5,10 +5,8 @@
 
 The rule of SNIA's Solid State Storage Performance Test Specification (as implemented in cloudharmony/block-storage,
 BlockStorageTest.php; the standard's text itself was not at hand): five windows, at most 25 tried. Rate and access time
-must both
-hold, in each phase for itself, so reads and writes are separate where a study separates them. What came before is
-warm-up and kept as data. A combination that never becomes steady is
-shown, struck out, and never wins.
+must both hold, in each phase for itself, so reads and writes are separate where a study separates them. What came
+before is warm-up and kept as data. A combination that never becomes steady is shown, struck out, and never wins.
 """
 
 from __future__ import annotations

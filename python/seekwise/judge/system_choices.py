@@ -1,15 +1,12 @@
 """Which setting for each system of a study: overall, by use and by number of threads.
 
 Every choice is judged by the one rule of `seekwise.judge` (through `workloads.weigh`): the settings of one system
-compete by their rates,
-weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than
-another one in the combination where it is worst.
+compete by their rates, weighed over the operations. Of those that the best does not beat the fastest is named, unless
+it loses much more than another one in the combination where it is worst.
 
 A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies
-`chunk_kib` in its
-settings is the same family written differently: both end in the same choice. Simulated chunks are named together if
-each stays within the error
-of the model of the best one under every load.
+`chunk_kib` in its settings is the same family written differently: both end in the same choice. Simulated chunks are
+named together if each stays within the error of the model of the best one under every load.
 """
 
 from __future__ import annotations

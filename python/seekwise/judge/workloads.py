@@ -3,13 +3,11 @@
     score(setting, repetition) = product over combinations of value ^ weight        a weighted geometric mean, per metric
 
 Within a repetition every setting meets the same conditions, so the scores of one repetition are compared like the
-values of any
-other combination, by the same rule (`decision`): the same intervals, thresholds and words.
+values of any other combination, by the same rule (`decision`): the same intervals, thresholds and words.
 
 Pareto: a setting is on the front if no other is at least as good by rate, p99 and CPU efficiency, and better by one.
 Regret: what a setting costs, by rate, in the combination where it is furthest from that combination's best. Both are
-estimates, without
-an interval.
+estimates, without an interval.
 """
 
 from __future__ import annotations

@@ -3,12 +3,13 @@ writes.
 
 Every reader takes the root of a file tree (`tree.py`), so that a captured machine reads like a live one.
 
-blockdev.py, scsi.py, nvme.py, md.py, dm.py …   one module per kernel interface     block_device.py   devices and stacks
-as plain data
-stack.py       the whole machine          resolve.py    from a path to the devices below it     capture.py   a machine
-as one file
-describe.py, show.py, document.py         devices in words, on a terminal, as JSON
-setters/       configuration files and services that set an attribute; one module per kind
+blockdev.py, scsi.py, nvme.py, md.py, dm.py …  one module per kernel interface
+block_device.py                   devices and stacks as plain data
+stack.py                          the whole machine
+resolve.py                        from a path to the devices below it
+capture.py                        a machine as one file
+describe.py, show.py, document.py  devices in words, on a terminal, as JSON
+setters/                          configuration files and services that set an attribute; one module per kind
 
 Uses: no other room.
 Start: `stack.read_stack`, `resolve.resolve_path`.

@@ -2,9 +2,8 @@
 
 The reader itself decides what belongs in: it runs over the live tree once while every file, link and folder it touches
 is noted. So a capture can never lack what this version reads, nor hold more than that: no contents of users' files.
-Names
-that people gave are in it: mount points, volume groups, labels, the servers of network mounts, and the host name where
-an md array bears it. Anonymising replaces serials, servers and that host name; the other names stay.
+Names that people gave are in it: mount points, volume groups, labels, the servers of network mounts, and the host name
+where an md array bears it. Anonymising replaces serials, servers and that host name; the other names stay.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@
     scsi 0:0:1:0: qdepth(32), tagged(1), …
 
 Source: Linux drivers/ata/libata-core.c ata_dev_config_ncq, ata_dev_configure and ata_force_horkage (ata_force_quirks
-since 6.12);
-libata-eh.c ata_eh_speed_down, ata_dev_disable; ahci (libahci.c, ahci_save_initial_config); drivers/ata/sata_nv.c;
-drivers/scsi/mpt3sas/mpt3sas_scsih.c scsih_display_sata_capabilities, scsih_slave_configure.
+since 6.12); libata-eh.c ata_eh_speed_down, ata_dev_disable; ahci (libahci.c, ahci_save_initial_config);
+drivers/ata/sata_nv.c; drivers/scsi/mpt3sas/mpt3sas_scsih.c scsih_display_sata_capabilities, scsih_slave_configure.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
     evict([Path("/srv/db/base/1/2619")])     # Evicted(files=1, bytes=…, kept={})
 
-`posix_fadvise(POSIX_FADV_DONTNEED)` drops clean pages that nobody has mapped (Linux v6.12 mm/fadvise.c,
-generic_fadvise), so what is
-dirty is written first. What was dropped is proved, not assumed: cachestat(2) counts what is left, mincore(2) where it
-is missing (before 6.5).
-Directory entries and inodes stay cached: only `drop_caches` reaches them, and that acts on the whole machine.
+`posix_fadvise(POSIX_FADV_DONTNEED)` drops clean pages that no process has mapped (Linux v6.12 mm/fadvise.c,
+generic_fadvise), so what is dirty is written first. What was dropped is proved, not assumed: cachestat(2) counts what
+is left, mincore(2) where it is missing (before 6.5). Directory entries and inodes stay cached: only `drop_caches`
+reaches them, and that acts on the whole machine.
 """
 
 from __future__ import annotations
@@ -66,8 +65,7 @@ def _by_mincore(descriptor: int) -> int:
     pages = -(-size // PAGE)
     seen = (ctypes.c_ubyte * pages)()
     # Mapped privately and never touched: mapping by itself brings no page in. Python gives addresses of such a mapping
-    # only through
-    # a buffer that may be written, hence ACCESS_COPY.
+    # only through a buffer that may be written, hence ACCESS_COPY.
     with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY) as view:
         start = ctypes.c_char.from_buffer(view)
         try:

@@ -48,8 +48,7 @@ def _volume_model(seen: ScsiDisk) -> bool:
 
 def _fusion_volume(seen: ScsiDisk) -> bool:
     # drivers/scsi/mpt3sas/mpt3sas_base.h (RAID_CHANNEL) and drivers/message/fusion/mptsas.h (MPTSAS_RAID_CHANNEL):
-    # volumes
-    # sit on channel 1, drives on 0.
+    # volumes sit on channel 1, drives on 0.
     return seen.channel == 1 or _volume_model(seen)
 
 

@@ -60,8 +60,7 @@ ELEVATOR_SETTINGS = ("scheduler", "iosched/", "nr_requests", "wbt_lat_usec", "no
 
 OWN_READ_AHEAD = ("btrfs", "bcachefs")
 """Over several devices they have backing-device information of their own: Linux v6.1 fs/btrfs/disk-io.c, open_ctree()
-(at least 4 MiB); bcachefs sets
-`s_bdi->ra_pages` of its superblock (bch2_set_ra_pages)."""
+(at least 4 MiB); bcachefs sets `s_bdi->ra_pages` of its superblock (bch2_set_ra_pages)."""
 
 
 @dataclass(frozen=True)

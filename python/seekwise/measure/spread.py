@@ -2,10 +2,8 @@
 scheduler that is running.
 
 A trial is (study, seed, version) and nothing else: wherever it runs, its record is the same. Trials are handed out in
-batches; a batch whose
-worker dies is done again: here by a new process, over there by Dask. Processes of this machine talk through pipes: no
-port is opened, and none of
-the named semaphores of `multiprocessing` stays behind a killed run.
+batches; a batch whose worker dies is done again: here by a new process, over there by Dask. Processes of this machine
+talk through pipes: no port is opened, and none of the named semaphores of `multiprocessing` stays behind a killed run.
 """
 
 from __future__ import annotations
@@ -302,7 +300,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 class DaskWorkers:
-    """The workers of a Dask scheduler. Whoever controls it can run code here, too: what a worker answers is
+    """The workers of a Dask scheduler. A user who controls it can run code here, too: what a worker answers is
     unpickled."""
 
     def __init__(self, address: str, wanted: Identity) -> None:

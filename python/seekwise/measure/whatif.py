@@ -2,10 +2,9 @@
 them.
 
 Each setting is one storage of the simulator's own language. A trial plays the whole load once; its records are one for
-each group of programs and one
-for all that somebody waits for (`foreground`). Repeats differ by where the platters stand. Settings are ranked without
-statistics: all play the same load from
-the same starts, and those within 5 % of the best are named together.
+each group of programs and one for all that somebody waits for (`foreground`). Repeats differ by where the platters
+stand. Settings are ranked without statistics: all play the same load from the same starts, and those within 5 % of the
+best are named together.
 """
 
 from __future__ import annotations

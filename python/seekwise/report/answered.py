@@ -201,8 +201,7 @@ def _effects(
     asked: Question, setting: str, *, better: bool, purpose: Purpose | None, probable: bool = False
 ) -> list[str]:
     """What a setting makes better (or worse) than what is in force, the most striking first; one for each thing that is
-    counted. `probable`: also
-    what is not sure, with its probability."""
+    counted. `probable`: also what is not sure, with its probability."""
     return list(
         dict.fromkeys(_named_effects(asked, setting, better=better, purpose=purpose, probable=probable).values())
     )
@@ -352,8 +351,7 @@ def order(standing: CandidateVerdict) -> tuple[int, float]:
 
 def _row(judged: Judged, standing: CandidateVerdict, asked: Question) -> UseRow:
     """Of a run that was measured, the setting in force with its value and the other one with what is to be expected of
-    it: both agree with the
-    difference beside them."""
+    it: both agree with the difference beside them."""
     mine = judged.of(asked.in_force)
     value, other = mine.value if mine else None, standing.value
     if asked.is_set and value is not None and standing.ratio is not None:

@@ -1,8 +1,8 @@
 """Why one setting is faster: one second of the loads in which settings differ most, request by request.
 
 Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one
-I/O is split into parts
-that add up: seek, rotation, transfer, the drive's own work, and the time in which the drive had nothing to do.
+I/O is split into parts that add up: seek, rotation, transfer, the drive's own work, and the time in which the drive had
+nothing to do.
 """
 
 from __future__ import annotations

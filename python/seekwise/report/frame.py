@@ -1,8 +1,7 @@
 """Records as one table of numbers with named factors, and the choice of what stands on which axis.
 
 A factor is whatever differs between trials: what competes, threads, request size, depth, the system. Systems that
-differ in their chunk
-alone become a factor `chunk`, whether a study writes them as systems or varies `chunk_kib`.
+differ in their chunk alone become a factor `chunk`, whether a study writes them as systems or varies `chunk_kib`.
 """
 
 from __future__ import annotations

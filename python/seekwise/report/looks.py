@@ -1,8 +1,8 @@
 """How one candidate looks everywhere on a page: colour in light and dark, dash, mark. Told apart without colour, too.
 
 A scheduler has the colour of its own everywhere. What is ordered (threads, sizes) runs through a scale from dark to
-light; anything else takes
-a palette in turn. Colours are moved until they have a contrast of 3 : 1 against their page (WCAG 2.1, 1.4.11).
+light; anything else takes a palette in turn. Colours are moved until they have a contrast of 3 : 1 against their page
+(WCAG 2.1, 1.4.11).
 """
 
 from __future__ import annotations

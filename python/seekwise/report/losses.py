@@ -1,8 +1,7 @@
 """What each candidate loses against the best, use by use: the picture on a study's first screen.
 
-A row of a study is one operation on one system (or family of arrays). Its combinations are weighed like in
-`seekwise advise`, so picture, answer and
-table come from one rule.
+A row of a study is one operation on one system (or family of arrays). Its combinations are weighed like in `seekwise
+advise`, so picture, answer and table come from one rule.
 """
 
 from __future__ import annotations

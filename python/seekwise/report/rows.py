@@ -2,8 +2,7 @@
 summaries.
 
 Only valid records count. Intervals are 95 % t intervals of the mean of the logarithm over repetitions (so they are
-ratios around a
-geometric mean); with a single repetition there is no interval.
+ratios around a geometric mean); with a single repetition there is no interval.
 """
 
 from __future__ import annotations

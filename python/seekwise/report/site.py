@@ -1,9 +1,8 @@
 """What every page shares: templates, style, the one script, the content policy, and writing a file whole or not at all.
 
 A page is one file. It makes no request: the policy allows the style and the script that stand in it (by its hash) and
-nothing else.
-Everything on it is there without the script, too, which sorts and downloads tables, redraws charts over other factors
-and shows tooltips.
+nothing else. Everything on it is there without the script, too, which sorts and downloads tables, redraws charts over
+other factors and shows tooltips.
 """
 
 from __future__ import annotations

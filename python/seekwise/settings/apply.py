@@ -1,8 +1,7 @@
 """Sets values until `seekwise revert`.
 
 The same ladder as for a trial (read, journal, write, read back), but the entry stays open: kind `applied`. Where one
-value
-is refused, or one file cannot be written, everything of this call is restored.
+value is refused, or one file cannot be written, everything of this call is restored.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Applied:
     written: Entry | None = None
 
     def moved(self, device: str) -> tuple[str, ...]:
-        """Names of settings that the kernel moved although nobody asked; the tunables of a scheduler come and go with
+        """Names of settings that the kernel moved although it was not asked to; the tunables of a scheduler come and go with
         it."""
         before, seen, wanted = self.before[device], self.seen[device], self.wanted[device]
         switched = before.get("queue/scheduler") != seen.get("queue/scheduler")
@@ -68,10 +67,8 @@ def apply(
     journal.
 
     Until the last step both entries are pending: whatever ends us before, an error or a kill, everything is taken back.
-    `undecided`
-    leaves that step to the caller (`decide`), and the writing of the files: should it die before, the next start of any
-    command
-    takes everything back. Settings that are so already leave nothing to decide.
+    `undecided` leaves that step to the caller (`decide`), and the writing of the files: should it die before, the next
+    start of any command takes everything back. Settings that are so already leave nothing to decide.
     """
     journal = journal if journal is not None else Journal()
     wanted = settings.normalised(wanted)

@@ -2,8 +2,8 @@
 which of them binds.
 
 Without load: five usual loads on one member and on the array, both simulated with a drive model of the members' class.
-While it works: what md and its members did
-between two readings of the kernel's counters. Either way the bound is read off who was busy.
+While it works: what md and its members did between two readings of the kernel's counters. Either way the bound is read
+off who was busy.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 rule that says the same.
 
 drive_classes.json (tools/drive_classes.py) holds values and where they come from, no conclusions. Each source (a model,
-a machine) is judged by itself,
-and the choice is for one of them at random: how much drives of a class differ is part of how sure it is.
+a machine) is judged by itself, and the choice is for one of them at random: how much drives of a class differ is part
+of how sure it is.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class DriveClass:
     """Of a udev rule, after the classes before it."""
     defaults: tuple[tuple[str, str], ...]
     """(scheduler, further match): what the kernel gives such a drive by itself (Linux block/elevator.c,
-    elevator_get_default: mq-deadline with one
-    hardware queue, none with several)."""
+    elevator_get_default: mq-deadline with one hardware queue, none with several)."""
     instead: str = ""
     """What can be said where no figure can exist."""
 

@@ -1,9 +1,8 @@
 """Who else sets what `apply --persist` is about to set: found before anything is written.
 
 After a start the kernel's boot line acts first, then udev, then sysfsutils and tmpfiles.d, then TuneD, then scripts;
-the last one
-wins. A file of ours that acts earlier than somebody else's with another value would lose, minutes after the start or at
-once.
+the last one wins. A file of ours that acts earlier than somebody else's with another value would lose, minutes after
+the start or at once.
 """
 
 from __future__ import annotations

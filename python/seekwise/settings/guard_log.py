@@ -74,7 +74,7 @@ def mark_ended(identity: str, why: str = "", state: Path | None = None) -> None:
 
 
 def why_ended(identity: str, state: Path | None = None) -> str:
-    """What whoever ended it gave as the reason; empty where nobody did."""
+    """The reason that was given for ending it; empty where none was."""
     try:
         return read_text(folder(state) / f"{identity}{ENDED}")
     except (OSError, ValueError):

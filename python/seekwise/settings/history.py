@@ -1,9 +1,8 @@
 """What seekwise has set on this machine, when, and on which evidence: one line per event in `STATE/history.jsonl`.
 
 The journal says how to go back and forgets an entry once it is undone or gone with a restart; this file remembers what
-was meant to
-be, so that `seekwise status` can tell when it no longer is. `revert` writes a line too: from there on nothing is
-expected.
+was meant to be, so that `seekwise status` can tell when it no longer is. `revert` writes a line too: from there on
+nothing is expected.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What an earlier `apply --persist` wrote stays when a later one is about other devices or other settings.
 
 Each way has a function `(old text, new text) → text of both`. Where both say something of the same thing the new one
-holds; lines
-that are not ours stay where they are. A scheduler's tunables go with their scheduler.
+holds; lines that are not ours stay where they are. A scheduler's tunables go with their scheduler.
 """
 
 from __future__ import annotations

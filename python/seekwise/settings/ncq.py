@@ -2,8 +2,7 @@
 refuse.
 
 libata keeps one of a drive's 32 tags for its own use until Linux 4.18 (31 of 32); since 4.19 all 32 are used (commit
-28361c403683,
-"libata: add extra internal command").
+28361c403683, "libata: add extra internal command").
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The values that each setting accepts, from the description of a machine, which may be another machine.
 
 The kernel rejects an invalid value when it is written to sysfs. A file for another machine, or for the next boot, gets
-no such check:
-udev would only log the rejected value. So the file's values are checked here, before it is written.
+no such check: udev would only log the rejected value. So the file's values are checked here, before it is written.
 """
 
 from __future__ import annotations

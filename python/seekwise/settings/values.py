@@ -117,8 +117,7 @@ def _nr_requests(device: BlockDevice) -> str | None:
 
 def read_ahead_kib(device: BlockDevice, version: tuple[int, ...]) -> int:
     """Linux block/blk-settings.c: twice the optimal I/O size, and at least 128 KiB. From 6.17 on (blk_apply_bdi_limits)
-    a rotating device that
-    states no optimum takes its largest request for it."""
+    a rotating device that states no optimum takes its largest request for it."""
     kib = _whole(device, "optimal_io_size") // 1024
     if not kib and device.rotational and version >= (6, 17):
         kib = _whole(device, "max_sectors_kb")
@@ -141,9 +140,8 @@ def in_flight(device: BlockDevice) -> tuple[int, str] | None:
     """(requests that can be with the device at once, what bounds them); None where that is not known.
 
     `nr_requests` bounds what a scheduler holds. What the device gets is bounded by the driver's tags (`mq/*/nr_tags`,
-    which are those of a
-    hardware queue; without a scheduler `nr_requests` is their number) and, of SCSI and SATA drives, by
-    `device/queue_depth`.
+    which are those of a hardware queue; without a scheduler `nr_requests` is their number) and, of SCSI and SATA
+    drives, by `device/queue_depth`.
     """
     if device.below:
         return None

@@ -2,8 +2,7 @@
 (`crates/sim/src/spec/array.rs`).
 
 An array is a system's `drives`, `raid_level`, `chunk_kib` and `layout`, each of which `[settings]` may vary, and the
-options
-`missing`, `resync_kib_s`, `sync_action` with `sync_speed_max`, `stripe_cache_size`, `rmw_level`, `bitmap` and
+options `missing`, `resync_kib_s`, `sync_action` with `sync_speed_max`, `stripe_cache_size`, `rmw_level`, `bitmap` and
 `bitmap_chunk_kib`.
 """
 

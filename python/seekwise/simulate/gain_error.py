@@ -1,8 +1,7 @@
 """How far apart two settings must be in the simulator to be told from each other.
 
 `gain_errors.json` has, by what differs between two settings, the error within which two of three published measurements
-of others lie
-(`tools/gain_errors.py` makes it with each version of the model). A smaller difference is no advice.
+of others lie (`tools/gain_errors.py` makes it with each version of the model). A smaller difference is no advice.
 """
 
 from __future__ import annotations

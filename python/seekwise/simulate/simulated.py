@@ -1,8 +1,8 @@
 """The simulated backend: the same study, records and verdicts, on a model of host, block layer and drive.
 
 A trial is one specification for the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only:
-it draws the addresses
-and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
+it draws the addresses and where the platters stand at the start. Trials run side by side over the cores, without the
+interpreter lock.
 
 Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (`trial_spec`);
 controllers, page cache and file systems go through `storage_trials`.

@@ -1,9 +1,8 @@
 """Trials on whole storage - arrays, controllers, page cache and file system - for the simulated backend.
 
 A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to
-`seekwise_papers`: a study and a
-claim about it cannot drift apart. An operation that is not modelled has no phase in the record; why stands in
-`conditions.not_modelled`.
+`seekwise_papers`: a study and a claim about it cannot drift apart. An operation that is not modelled has no phase in
+the record; why stands in `conditions.not_modelled`.
 """
 
 from __future__ import annotations
@@ -251,8 +250,8 @@ def phase(operation: str, result: Answer, threads: int, *, ticks: bool) -> Phase
     """A phase of a record from a result of the compiled simulator: of one drive's trial, or of a storage.
 
     Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel
-    counts them, stands
-    in the details. gnome-disks shows the mean of its samples' rates: the time is the one that gives this rate.
+    counts them, stands in the details. gnome-disks shows the mean of its samples' rates: the time is the one that gives
+    this rate.
     """
     if "phases" in result:
         (result,) = result["phases"]

@@ -136,9 +136,8 @@ def default_scheduler(kernel: str, drive: str) -> str:
     """What a kernel chooses by itself for a drive.
 
     Linux 2.6.18 to 4.20: cfq by build configuration. From 5.0 on mq-deadline where the device has one hardware queue,
-    and none where it
-    has several, as NVMe does (Linux v5.0 block/elevator.c elevator_init_mq, v6.1 elevator_get_default:
-    `q->nr_hw_queues != 1`).
+    and none where it has several, as NVMe does (Linux v5.0 block/elevator.c elevator_init_mq, v6.1
+    elevator_get_default: `q->nr_hw_queues != 1`).
     """
     version = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
     if version >= (5, 0):
@@ -173,8 +172,7 @@ def probe_phase() -> Spec:
 
 def _partition_scan() -> Spec:
     """What happens to a drive that has just been attached: the kernel reads its first blocks, and the drive reads on. A
-    first reader from
-    the drive's beginning finds that in the buffer and gets ahead of the others by some requests."""
+    first reader from the drive's beginning finds that in the buffer and gets ahead of the others by some requests."""
     job = {"pattern": "random", "block_bytes": 4096, "region_bytes": 4096, "ios": 2, "think_ns": SCAN_BEFORE_NS}
     return {"operation": PARTITION_SCAN, "jobs": [job]}
 

@@ -94,8 +94,7 @@ class Brief:
     histograms.
 
     Left out are what each job and thread of a trial did (`details`), and specification and seed of the simulator
-    (`load`). Verdicts are those of
-    whole records; pages and documents show more than this.
+    (`load`). Verdicts are those of whole records; pages and documents show more than this.
     """
 
     def __init__(self) -> None:

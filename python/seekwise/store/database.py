@@ -440,7 +440,7 @@ def _may_write(path: Path) -> bool:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    """A connection that writes nothing at all, not even beside the file; a log beside it that nobody has taken in is
+    """A connection that writes nothing at all, not even beside the file; a log beside it that is not yet taken in is
     not read."""
     kind = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     connection = None

@@ -4,12 +4,9 @@
                                                             ▲ requeue ┘
 
 Flushes have no place: the block layer lets one request flush for all that wait, so an issued one takes all that were
-queued before, and its
-completion ends them. A bio is known by its device and first sector. One that is merged ends there: the request that
-took it in grows. A completion may
-cover part of a request; the rest completes later. Nothing is kept of what is done, and at most OUTSTANDING_MAX requests
-are kept at
-once, so memory does not grow with the trace.
+queued before, and its completion ends them. A bio is known by its device and first sector. One that is merged ends
+there: the request that took it in grows. A completion may cover part of a request; the rest completes later. Nothing is
+kept of what is done, and at most OUTSTANDING_MAX requests are kept at once, so memory does not grow with the trace.
 """
 
 from __future__ import annotations

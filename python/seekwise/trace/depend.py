@@ -1,22 +1,16 @@
 """What in a trace is a reply to what: closed loops and their depth, think times, flushes, the journal, write-back.
 
 A process that keeps at most D requests outstanding never sends one while D are. Had its arrivals nothing to do with
-completions, they
-would fall into those times as often as into others. So the test: for each depth d, the arrivals that came while d or
-more of
-the process's own requests were outstanding, against those expected from the time so spent. Where far fewer came than
-expected the loop
-is closed at d; how sure that is, is the probability of so few by chance (Poisson). Arrivals that fail the test are
-open: on
-another storage they come when they came.
+completions, they would fall into those times as often as into others. So the test: for each depth d, the arrivals that
+came while d or more of the process's own requests were outstanding, against those expected from the time so spent.
+Where far fewer came than expected the loop is closed at d; how sure that is, is the probability of so few by chance
+(Poisson). Arrivals that fail the test are open: on another storage they come when they came.
 
 The think time of a closed loop runs from the completion that made room to the next arrival. Flushes, journal commits
-and write-back
-have their own signs, below. All of it is inference: each finding says how sure it is.
+and write-back have their own signs, below. All of it is inference: each finding says how sure it is.
 
 Sources of the idea: Tarihi, Asadi and Sarbazi-Azad, "DiskAccel", SIGMETRICS 2015; Haghdoost et al., "hfplayer", FAST
-2017 (dependencies from
-completion and issue times); Lee et al., "TraceTracker", IISWC 2017 (idle and processor time).
+2017 (dependencies from completion and issue times); Lee et al., "TraceTracker", IISWC 2017 (idle and processor time).
 """
 
 from __future__ import annotations
@@ -52,8 +46,7 @@ class Loop:
     """Requests that it keeps outstanding at most; of an open load the most that were."""
     sure: float
     """Probability that the loop is closed at this depth, 0 to 1; of an open load the part of the arrivals expected by
-    chance while a
-    request was outstanding that did come."""
+    chance while a request was outstanding that did come."""
     expected: float
     """Arrivals at full depth, had they nothing to do with completions; and those that came."""
     came: int

@@ -4,9 +4,8 @@
     block: 4 bytes of kind, length, CRC-32, then zstd: header (JSON), notes (JSON), rows (each column, differences first), end (JSON)
 
 Parquet keeps its index at the end of the file: a recording that is cut off cannot be read at all, and the library
-weighs
-40 MB. Here whatever was written before the cut can be used, and the reader says that it was cut. All numbers are little
-endian.
+weighs 40 MB. Here whatever was written before the cut can be used, and the reader says that it was cut. All numbers are
+little endian.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Is the drive slow, or is the queue long? Time in the queue against time in the device, of requests that were watched.
 
 In the queue: from the bio's arrival in the block layer to the driver (waiting for a tag, throttled writeback, the
-scheduler).
-In the device: from the driver to the completion. A drive that works on many commands at once keeps each of them long
-without being
-slow, so a drive is judged by its service time: the time from one completion to the next while it has anything to do.
+scheduler). In the device: from the driver to the completion. A drive that works on many commands at once keeps each of
+them long without being slow, so a drive is judged by its service time: the time from one completion to the next while
+it has anything to do.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ MEDIA: Mapping[str, tuple[float, float, float]] = {
 class is slow.
 
 A disk needs a seek and half a revolution, 13 ms at 7200 rpm (8.5 + 4.17) and 18 ms at 5400: 40 ms is twice that. SSDs
-are an order of
-magnitude above what their data sheets give (models/). `device`: of virtual, network and loop devices nothing is known.
+are an order of magnitude above what their data sheets give (models/). `device`: of virtual, network and loop devices
+nothing is known.
 """
 FLUSH_S = {"hard disk": 0.25, "SSD": 0.05, "NVMe SSD": 0.02, "device": 0.25}
 """A flush empties the drive's cache and takes many times what a request takes."""

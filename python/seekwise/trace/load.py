@@ -1,14 +1,12 @@
 """A trace as a load that closes its loop: what each program sends, after what, and how long after it.
 
 Two passes. The first puts requests in the order of their arrival and counts; a sample of it says how each program sends
-(`shape`). The second
-writes a row of 48 bytes for each request (`crates/sim/src/task/traced/rows.rs`), each program's together, so that the
-simulator reads
-them as it goes. Memory does not grow with the trace; the two scratch files do (109 bytes a request).
+(`shape`). The second writes a row of 48 bytes for each request (`crates/sim/src/task/traced/rows.rs`), each program's
+together, so that the simulator reads them as it goes. Memory does not grow with the trace; the two scratch files do
+(109 bytes a request).
 
 A request that was sent when c of its program's requests were done is sent here when c are done, whichever they are, and
-as long after that as it
-was. So there is no cycle: what it waits for was sent before it.
+as long after that as it was. So there is no cycle: what it waits for was sent before it.
 """
 
 from __future__ import annotations
@@ -52,8 +50,7 @@ OTHERS = "others"
 SECTORS_MAX = 1 << 21
 MAIN_SHARE = 50
 """A group's time begins with the first request of a program that has at least one in so many of its requests: not with
-the one that looked at the
-partition table."""
+the one that looked at the partition table."""
 PER_OCTAVE = 64
 MARKED = ("seekwise", "seekwise record", "blktrace", "blkparse", "perf or trace-cmd")
 """Formats that say which writes somebody waits for."""

@@ -1,8 +1,7 @@
 """Requests in the order in which they were sent, in bounded memory.
 
 A recording has its requests in the order of their ends. Within a window of WINDOW requests they are put in order; one
-that comes later than
-that is sent when the one before it was, and counted.
+that comes later than that is sent when the one before it was, and counted.
 """
 
 from __future__ import annotations

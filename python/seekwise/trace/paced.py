@@ -37,10 +37,9 @@ def is_paced(arrivals: np.ndarray, done: np.ndarray) -> bool:
     `arrivals` in ns, in order; `done`: ends in ns, sorted.
 
     From one burst to the next a program that waits takes what the storage takes, and thinks: their distance grows with
-    it, one to one. That
-    of a paced one does not. The slope of a line through both decides, where it is known well enough. Where the storage
-    always takes the same, a
-    clock shows in another way: a burst that comes late is followed by a short distance, so neighbours are correlated by
+    it, one to one. That of a paced one does not. The slope of a line through both decides, where it is known well
+    enough. Where the storage always takes the same, a clock shows in another way: a burst that comes late is followed
+    by a short distance, so neighbours are correlated by
     -1/2, and after fifty
     distances it is as exact as after one; pauses after each end drift away.
     """

@@ -6,11 +6,9 @@
     open      at their times, whatever was done by then
 
 The test of each is that of `depend`: arrivals that came while requests were under way, against those that would have
-come by chance.
-Programs that wait for each other (a database and the journal's thread) are found in the same way: one never sends while
-the other's request is under
-way, and sends after its end. What the recording cannot decide is assumed and marked so; `what-if` says what hangs on
-it.
+come by chance. Programs that wait for each other (a database and the journal's thread) are found in the same way: one
+never sends while the other's request is under way, and sends after its end. What the recording cannot decide is assumed
+and marked so; `what-if` says what hangs on it.
 """
 
 from __future__ import annotations
@@ -106,8 +104,7 @@ def _waits_for(rows: np.ndarray, other: np.ndarray, is_journal: bool) -> bool:
     """Whether a program's bursts never begin while the other has a request under way, and begin after its end.
 
     Programs that pause for the same time fall into step and seem to. Their bursts follow their own requests more
-    closely than the other's; only
-    where a journal is one of the two is that not asked.
+    closely than the other's; only where a journal is one of the two is that not asked.
     """
     first = max(rows["arrival_ns"][0], other["arrival_ns"][0])
     last = min(rows["arrival_ns"][-1], other["arrival_ns"][-1])

@@ -4,8 +4,7 @@
                                           ──pipe──▶ worker …
 
 Commands are lines: `go JOB`, `go JOB COUNT`, `stop JOB`, `quit`. It says `ready` when every worker is, `idle JOB` when
-no worker of the job
-has a unit under way, `failed JOB WHY` when one cannot go on.
+no worker of the job has a unit under way, `failed JOB WHY` when one cannot go on.
 """
 
 from __future__ import annotations

@@ -160,8 +160,7 @@ DATA_SETS: dict[str, DataSet] = {
 
 def next_large(place: Place) -> Path:
     """The large file that is a worker's turn. Workers of a job have files of their own where there are enough: none
-    finds in memory what
-    another one just read."""
+    finds in memory what another one just read."""
     names = sorted((place.data / "large").iterdir())
     mine = names[place.number :: place.workers] or [names[place.number % len(names)]]
     return mine[place.turn % len(mine)]

@@ -1,9 +1,8 @@
 """The log of units: what each worker writes as its units end, in a file that lies in memory.
 
 The first eight bytes say when the unit under way began (seconds since 1970; 0: none is), so that one that never ended
-is not lost.
-Then a row of five numbers for each unit: end, duration, bytes, share of its time spent waiting, share of its data that
-was still cached.
+is not lost. Then a row of five numbers for each unit: end, duration, bytes, share of its time spent waiting, share of
+its data that was still cached.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 after the other.
 
 InnoDB's settings are as shipped: its data files are opened with O_DIRECT from 10.6 on (MariaDB's documentation,
-innodb_flush_method), the buffer
-pool has 128 MiB, and every commit is flushed. The log is so long that no checkpoint falls into a period by chance.
+innodb_flush_method), the buffer pool has 128 MiB, and every commit is flushed. The log is so long that no checkpoint
+falls into a period by chance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a program is to Seekwise: parameters, the data that it works on, and one unit of its work.
 
 A unit is what somebody waits for: a program started, a transaction committed, a file copied. It is made of the calls
-that the real
-program makes; where the program itself is there, it runs.
+that the real program makes; where the program itself is there, it runs.
 """
 
 from __future__ import annotations

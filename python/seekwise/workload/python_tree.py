@@ -2,8 +2,7 @@
 that runs.
 
 Copied is what an interpreter really opened while it imported them, each file under the same place below a prefix of its
-own. So the
-tree holds nothing that a start does not touch.
+own. So the tree holds nothing that a start does not touch.
 """
 
 from __future__ import annotations
@@ -21,15 +20,13 @@ from seekwise.workload.program import synced
 
 IMPORTS = "numpy, scipy.linalg, scipy.sparse, json, logging, argparse, xml.etree.ElementTree, http.client, sqlite3"
 """Starts in 0.3 to 0.5 s from memory here: beside a copy that is one or two seconds. A quarter and a half of these
-modules were tried, for more rounds in the
-same time: bfq then took 0.47 and 0.46 of mq-deadline's time beside a copy, where all of them take 0.84 and LibreOffice
-0.7 to 0.9 (virtio disk): a short
-start lives in the first moments of bfq's weight-raising."""
+modules were tried, for more rounds in the same time: bfq then took 0.47 and 0.46 of mq-deadline's time beside a copy,
+where all of them take 0.84 and LibreOffice 0.7 to 0.9 (virtio disk): a short start lives in the first moments of bfq's
+weight-raising."""
 COMPILED = 60
 """Modules that it compiles anew, as a program works on its own configuration and documents when it starts: computing is
-then more than half of
-a start from a quiet device, as it is of LibreOffice's. Seen without it beside copies: settings differed twice as much
-as they did for LibreOffice."""
+then more than half of a start from a quiet device, as it is of LibreOffice's. Seen without it beside copies: settings
+differed twice as much as they did for LibreOffice."""
 PROGRAM = (
     f"import sys; sys.path.append(sys.argv[1]); import {IMPORTS}"
     "; names = sorted({each.__file__ for each in list(sys.modules.values()) if str(getattr(each, '__file__', '')).endswith('.py')})"

@@ -1,12 +1,9 @@
 """A private database server in the scratch folder: nobody else's databases are ever reached.
 
 The server has a folder, a socket and a namespace of its own, no network, and runs as the user `nobody`, so that the
-kernel keeps it out of the
-data of any other server. The scratch folder is closed to that user: within a mount namespace of the crew the server's
-folder is
-bound to a path that this user can walk to. Shared memory lies in an IPC namespace, and in a /dev/shm of the same mount
-namespace, so that all of it
-ends with its processes, however they end.
+kernel keeps it out of the data of any other server. The scratch folder is closed to that user: within a mount namespace
+of the crew the server's folder is bound to a path that this user can walk to. Shared memory lies in an IPC namespace,
+and in a /dev/shm of the same mount namespace, so that all of it ends with its processes, however they end.
 """
 
 from __future__ import annotations

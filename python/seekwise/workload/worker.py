@@ -1,8 +1,7 @@
 """One worker: runs units of its program one after the other for as long as it may, and logs each.
 
 It is told by single bytes on a pipe: `g` run units until told to stop, a digit run that many, `s` stop after this unit,
-`q` leave. It
-answers `ready`, `idle` when no unit is under way any more, `failed …` when a unit could not be done.
+`q` leave. It answers `ready`, `idle` when no unit is under way any more, `failed …` when a unit could not be done.
 """
 
 from __future__ import annotations

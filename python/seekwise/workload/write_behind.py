@@ -2,10 +2,9 @@
 without anybody waiting.
 
 A plain `cp` of a large file dirties pages until the kernel's flusher writes them, as asynchronous writes. Waiting for
-each file (`fsync`) would
-make the same bytes synchronous writes, which a scheduler treats as if somebody waited. Seen on a virtio disk: beside
-copies with fsync programs
-started up to 1.8 times sooner with bfq than with others, beside plain `cp` 1.1 to 1.3 times.
+each file (`fsync`) would make the same bytes synchronous writes, which a scheduler treats as if somebody waited. Seen
+on a virtio disk: beside copies with fsync programs started up to 1.8 times sooner with bfq than with others, beside
+plain `cp` 1.1 to 1.3 times.
 """
 
 from __future__ import annotations

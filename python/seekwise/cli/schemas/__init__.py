@@ -2,10 +2,8 @@
 them.
 
 A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or
-given another
-meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines,
-notes, reasons)
-may change their words.
+given another meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading
+(headlines, notes, reasons) may change their words.
 """
 
 from __future__ import annotations

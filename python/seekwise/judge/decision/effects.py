@@ -5,18 +5,15 @@ A value y = ln(goodness) of a period is modelled as
     y = round + setting + e,   e ~ Student t with 4 degrees of freedom (heavy tails: write-back, a neighbour on the host)
 
 and fitted by reweighting (Lange, Little and Taylor 1989, J. American Statistical Association 84(408)). Round effects
-are drawn towards their
-mean as far as rounds resemble each other, so a setting that runs in every tenth round only is compared with all rounds
-of a steady disk.
+are drawn towards their mean as far as rounds resemble each other, so a setting that runs in every tenth round only is
+compared with all rounds of a steady disk.
 
 A period with less than half of a setting's usual goodness, far beyond its scatter, is a *stall*: it leaves the fit and
-counts as a rate, as one such
-period in ten costs a program 5 to 10 % on average and says nothing of the other nine.
+counts as a rate, as one such period in ten costs a program 5 to 10 % on average and says nothing of the other nine.
 
 Variance by setting after Grubbs (1948, J. American Statistical Association 43(242)); few rounds know it badly, so it is
-drawn towards the variance of
-the entry, and that towards entries of the same kind (Smyth 2004, Statistical Applications in Genetics and Molecular
-Biology 3(1)).
+drawn towards the variance of the entry, and that towards entries of the same kind (Smyth 2004, Statistical Applications
+in Genetics and Molecular Biology 3(1)).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Observations of a study judged: each repetition is a round, and a combination is a use.
 
 An operation's throughput says how much gets done, its p99 latency how responsive it is. What is particular about such
-values is a
-property of the data (`table.Conditions`): combinations of a table lend each other what they know of the noise, an A/A
-check adds
-what it shows of noise between labels, and what was not steady never wins.
+values is a property of the data (`table.Conditions`): combinations of a table lend each other what they know of the
+noise, an A/A check adds what it shows of noise between labels, and what was not steady never wins.
 """
 
 from __future__ import annotations
@@ -47,11 +45,9 @@ def judge_observations(
 ) -> list[Judged]:
     """Every combination by every metric.
 
-    `base`: the setting that the others are held against.
-    `exact`: a deterministic simulation, whose single repetition decides.
-    `X (control)` beside `X` is the second label of an A/A pair. It is only used to measure the noise: it takes part in
-    no comparison (see
-    `control.py` for its own verdicts).
+    `base`: the setting that the others are held against. `exact`: a deterministic simulation, whose single repetition
+    decides. `X (control)` beside `X` is the second label of an A/A pair. It is only used to measure the noise: it takes
+    part in no comparison (see `control.py` for its own verdicts).
     """
     tables: dict[str, list[UseFigure]] = {}
     for grid in grids(observations):

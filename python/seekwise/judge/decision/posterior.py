@@ -3,18 +3,15 @@
     place = level of the entry + θ,   θ ~ Σ_c w_c Normal(0, τ_c²) + Σ_c w'_c Normal(g, τ_c² + s²)
 
 Most settings do about the same and a few do something else altogether, so θ is a mixture of scales, narrow and wide: a
-small difference is drawn
-towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what the setting does in
-general, by the other uses of the same
-purpose and by programs that were measured elsewhere (`priors.py`). The weights belong to a setting and are learned over
-all figures of the run, from a prior that counts for a few entries: this is what
-protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational Effectiveness 5(2)). How
-well a place is known follows a
-t distribution, played by a few points.
+small difference is drawn towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what
+the setting does in general, by the other uses of the same purpose and by programs that were measured elsewhere
+(`priors.py`). The weights belong to a setting and are learned over all figures of the run, from a prior that counts for
+a few entries: this is what protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational
+Effectiveness 5(2)). How well a place is known follows a t distribution, played by a few points.
 
 Closed form but for the level, which is summed over a grid; then `DRAWS` draws with a fixed seed, so that sums, maxima
-and ratios of anything are
-read off directly. Figures of one use and purpose share their luck, as the same periods brought them.
+and ratios of anything are read off directly. Figures of one use and purpose share their luck, as the same periods
+brought them.
 """
 
 from __future__ import annotations
@@ -43,8 +40,7 @@ three such figures follow them."""
 EM_STEPS = 5
 NOISE_BORDERS = np.array([0.0, 0.01, 0.05, 0.17, 0.45, 0.77, 1.0])
 """Shares of the distribution of the true variance, each played by its middle: narrow ones where it is far larger than
-seen, as that is where a t
-distribution has its tails."""
+seen, as that is where a t distribution has its tails."""
 NOISE_SHARES = np.diff(NOISE_BORDERS)
 NOISE_POINTS = len(NOISE_SHARES)
 LEVELS = 61
@@ -131,8 +127,7 @@ class _Places:
     @classmethod
     def of(cls, figure: Figure, general: Array, general_variance: Array, told: frozenset[str]) -> _Places:
         """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known.
-        `told`: settings of which programs
-        elsewhere tell."""
+        `told`: settings of which programs elsewhere tell."""
         effects = figure.effects
         index = np.flatnonzero(np.isfinite(effects.mean) & np.isfinite(effects.error))
         mean, df = effects.mean[index], np.maximum(effects.df[index], 1.0)
@@ -245,9 +240,8 @@ def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
 
 def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> list[tuple[Array, Array, frozenset[str]]]:
     """For each figure, by setting: (mean of what it does in other uses of the same purpose and kind of work, and to
-    programs elsewhere, its variance), and
-    the settings of which such programs tell. What a copy loses beside programs that wait says nothing of work that runs
-    alone.
+    programs elsewhere, its variance), and the settings of which such programs tell. What a copy loses beside programs
+    that wait says nothing of work that runs alone.
 
     Random effects (DerSimonian and Laird 1986, Controlled Clinical Trials 7(3)): what differs from use to use counts as
     such.

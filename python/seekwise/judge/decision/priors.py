@@ -1,6 +1,5 @@
 """What is expected of a setting before anything was measured: shares of the sizes of its effect, and what it did to
-programs that were measured
-elsewhere (`elsewhere.toml`). Printed with every report; `tune --no-prior` does without.
+programs that were measured elsewhere (`elsewhere.toml`). Printed with every report; `tune --no-prior` does without.
 
 Sizes are standard deviations of ln goodness about what most settings do: 0.3 %, 1 %, 3 %, 10 %, 30 %, and a factor of e
 (`posterior.SCALES_LOG`).

@@ -23,8 +23,7 @@ from seekwise.workload.study.uses import Use, UseMetric
 
 ADDED_LOG = 0.02
 """What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow
-tails twice that. Seen between
-repeated runs of two minutes on a virtio disk."""
+tails twice that. Seen between repeated runs of two minutes on a virtio disk."""
 TAILS = ("tail", "p99", "p999")
 UNWRITTEN_UNIT_BYTES = 1e8
 """Unwritten data before a period is counted in units of this size, as a quantity that explains scatter."""

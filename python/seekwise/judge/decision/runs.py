@@ -1,10 +1,9 @@
 """Two live-switched runs against each other: the same setting before and after something changed.
 
 The same judge as of settings within a run, with the two runs as the settings. What differs from run to run whatever is
-set (the host, the place of
-the test files) is in no run's own noise, as the runs were not interleaved: a little is added for it (`RUN_TO_RUN_LOG`),
-and a difference that one pair of
-runs shows is `unconfirmed` until further pairs all show it. Simulated runs have no such noise: one pair is enough.
+set (the host, the place of the test files) is in no run's own noise, as the runs were not interleaved: a little is
+added for it (`RUN_TO_RUN_LOG`), and a difference that one pair of runs shows is `unconfirmed` until further pairs all
+show it. Simulated runs have no such noise: one pair is enough.
 """
 
 from __future__ import annotations
@@ -129,8 +128,8 @@ def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
     """The outcome of several pairs of runs, the newest last.
 
     What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an
-    improvement where all of
-    at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed` where some do.
+    improvement where all of at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed`
+    where some do.
     """
     found = set(outcomes)
     if len(found) == 1 and not (found & DIFFERENCES and needs_confirmation and len(outcomes) < PAIRS_LEAST):

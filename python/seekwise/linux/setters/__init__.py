@@ -20,8 +20,7 @@ All of them are little languages of somebody else: they are evaluated within a b
 does not backtrack (`pattern`).
 
 Order: the boot line acts first, then udev when the device appears, then sysfsutils and tmpfiles, then TuneD, then
-scripts. The
-last one that sets an attribute wins; udev comes back each time a device appears again.
+scripts. The last one that sets an attribute wins; udev comes back each time a device appears again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Parameters of the kernel's command line that decide about disks: `elevator=`, `libata.force=`.
 
 `elevator=` chooses the scheduler of every disk until Linux 4.20; since 5.0 (commit f382fb0bcef4, "block: remove legacy
-IO
-schedulers") the multi-queue kernel ignores it. `libata.force=[PORT:]noncq` keeps a SATA drive at one command.
+IO schedulers") the multi-queue kernel ignores it. `libata.force=[PORT:]noncq` keeps a SATA drive at one command.
 """
 
 from __future__ import annotations

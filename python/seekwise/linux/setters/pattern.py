@@ -2,14 +2,12 @@
 busy.
 
 The states of a pattern are bits of one number. Each character of the text moves all of them at once, so the cost is the
-text's length
-times the pattern's length by 64, whatever stars the pattern has.
+text's length times the pattern's length by 64, whatever stars the pattern has.
 
 Two rules for what a pattern means:
 
 - `shell`: fnmatch(3) of glibc with no flags, as udev calls it: `*` takes slashes and leading dots; `[!…]` and `[^…]`
-  negate; ranges, classes
-  like `[:digit:]`, `\\` before a character; a `[` without its `]` is itself.
+  negate; ranges, classes like `[:digit:]`, `\\` before a character; a `[` without its `]` is itself.
 - `python`: fnmatch of Python's library, which TuneD calls: no `^`, no classes, no `\\`.
 """
 

@@ -1,8 +1,7 @@
 """One reading of a machine's configuration: what was read, what it may cost, and what was left out.
 
 Rules, profiles and scripts are little programs of somebody else. They are evaluated within a budget for the whole tree:
-what exceeds it is
-named as "not evaluated", and nothing of it is guessed.
+what exceeds it is named as "not evaluated", and nothing of it is guessed.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@
     READ_AHEAD_KB=1024
 
 Of several schedulers the first that a device offers is set. A note's file in /etc/saptune/override replaces single
-values; an empty one leaves the
-setting alone. Which notes are applied stands in /etc/sysconfig/saptune.
+values; an empty one leaves the setting alone. Which notes are applied stands in /etc/sysconfig/saptune.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Shell text that writes to sysfs: what a script would write where, found without running it.
 
 Every variable holds all values that it may have: a loop is gone through once with all of its words, a branch with what
-it may choose. What
-only a run can know (the output of a program, a condition) makes a write uncertain, and a name that is not known stands
-for every device.
+it may choose. What only a run can know (the output of a program, a condition) makes a write uncertain, and a name that
+is not known stands for every device.
 """
 
 from __future__ import annotations

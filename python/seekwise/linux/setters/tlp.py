@@ -1,8 +1,7 @@
 """TLP: `DISK_IOSCHED`, one scheduler for each of `DISK_DEVICES`, set at each start and each change of the power source.
 
 Read as TLP 1.6 does: its defaults, then /etc/tlp.d/*.conf, then /etc/tlp.conf, the last one counts, `+=` adds. Before
-1.3 the file was
-/etc/default/tlp. `keep` leaves the scheduler alone.
+1.3 the file was /etc/default/tlp. `keep` leaves the scheduler alone.
 """
 
 from __future__ import annotations

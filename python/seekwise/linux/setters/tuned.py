@@ -1,8 +1,7 @@
 """The active TuneD profile: which disk and sysfs values it sets, with includes, merging and variables resolved.
 
 Read as facts from TuneD 2.20.0 (Debian `tuned_2.20.0-1_all.deb`, profiles/{loader,merger,unit}.py,
-plugins/{base,plugin_disk,
-plugin_sysfs}.py):
+plugins/{base,plugin_disk, plugin_sysfs}.py):
 
 - a profile of /etc/tuned hides one of the same name in /usr/lib/tuned;
 - an included profile's units come first; a unit of the same name updates options but replaces type, enabled and

@@ -1,13 +1,11 @@
 """udev rules: which attributes they set, evaluated against a device without running udev.
 
 Follows udev(7): files of the four folders in order of their names, a name in an earlier folder hides the same name in a
-later one
-(and a link to /dev/null removes it); all matches of a line must hold; GOTO jumps to its LABEL; the last assignment
-wins.
+later one (and a link to /dev/null removes it); all matches of a line must hold; GOTO jumps to its LABEL; the last
+assignment wins.
 
 What only a run of udev can know (PROGRAM, IMPORT of a program, TAG, CONST …) makes a line uncertain instead of being
-guessed.
-Properties come from udev's own database, so ENV matches see what the rules before have found.
+guessed. Properties come from udev's own database, so ENV matches see what the rules before have found.
 
 A rule may meet the device itself, its SCSI device, or one of its partitions, and set what lies above: what counts is
 the file that it writes.

@@ -4,8 +4,7 @@ Sources: /proc/stat (every CPU, ticks of 1/SC_CLK_TCK s), /proc/PID/stat (proc(5
 16 cutime, 17 cstime), getrusage for our own children to the microsecond.
 
 fio's own figure covers its job threads alone. RAID parity, encryption, write-back and interrupts run elsewhere: they
-are
-in the system-wide figure, from which we can take what certainly was not the load (other programs, fio's start,
+are in the system-wide figure, from which we can take what certainly was not the load (other programs, fio's start,
 seekwise).
 """
 
@@ -139,8 +138,7 @@ def _foreign(before: CpuSnapshot, after: CpuSnapshot, own_pid: int) -> float:
     """System seconds of other programs.
 
     A program that ends passes its time on to the parent that waits for it, so the sum over all of them is kept; one
-    that
-    nobody waits for drops out of the sum, which can only make the result smaller.
+    that nobody waits for drops out of the sum, which can only make the result smaller.
     """
 
     def total(snapshot: CpuSnapshot) -> int:

@@ -40,8 +40,7 @@ TIMEOUT_FACTOR = 20.0
 IDLE_WAIT_LONGEST_S = 5.0
 SETTLE_WAIT_LONGEST_S = 30.0
 # Time that repeats of invalid trials may take, as a share of the plan's own; a machine that is never quiet must not
-# keep a
-# run from ending. What is still invalid then stays so, and is said.
+# keep a run from ending. What is still invalid then stays so, and is said.
 REPEATS_SHARE = 0.25
 
 

@@ -1,10 +1,9 @@
 """tiotest as the load generator beside fio, where it is installed: one call does the four phases of a trial.
 
 Source of the options: github.com/mkuoppal/tiobench (tiotest.c): `-t` threads, `-f` MiB of each thread's file, `-b`
-bytes of a request,
-`-r` random requests of each thread, `-d` folder. It goes through the page cache, always does all four phases in its
-order and cannot
-be stopped by a time. Its table is read by `importing.tiotest`, which knows and repairs the faults of its versions.
+bytes of a request, `-r` random requests of each thread, `-d` folder. It goes through the page cache, always does all
+four phases in its order and cannot be stopped by a time. Its table is read by `importing.tiotest`, which knows and
+repairs the faults of its versions.
 """
 
 from __future__ import annotations

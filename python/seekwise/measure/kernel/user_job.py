@@ -1,13 +1,10 @@
 """A fio job file that a study names: taken apart, checked against what a study may say, and placed onto our target.
 
 A study may come from a stranger, and fio can run programs (`exec_prerun`, `ioengine=exec`), load libraries
-(`ioengine=external:…`),
-write any file (`write_*_log`, `mem=mmaphuge:…`), change the machine (`ioscheduler`, `cgroup`), and passes values with
-`$` to a
-shell (fio 3.33 parse.c bc_calc). So every option is refused that is not in the table below, with values of plain
-characters and,
-where they choose among programs or files, from a list. Where the load works is ours to say, and said last in every
-section.
+(`ioengine=external:…`), write any file (`write_*_log`, `mem=mmaphuge:…`), change the machine (`ioscheduler`, `cgroup`),
+and passes values with `$` to a shell (fio 3.33 parse.c bc_calc). So every option is refused that is not in the table
+below, with values of plain characters and, where they choose among programs or files, from a list. Where the load works
+is ours to say, and said last in every section.
 """
 
 from __future__ import annotations

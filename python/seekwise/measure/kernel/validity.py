@@ -11,8 +11,7 @@ from seekwise.measure.kernel.programs import ForeignProgram
 from seekwise.workload.study.plan import Load, PlannedPhase
 
 # Bytes that the devices must have moved for every byte asked. Direct: all, but for rounding at the borders of the
-# phase.
-# Buffered: random positions with replacement hit a page twice now and then, and neighbours are written together.
+# phase. Buffered: random positions with replacement hit a page twice now and then, and neighbours are written together.
 DEVICE_SHARE_DIRECT = 0.99
 DEVICE_SHARE_BUFFERED = 0.90
 # I/O of others that may pass: a journal commit, a log line. Beyond both bounds a trial measures the others too.

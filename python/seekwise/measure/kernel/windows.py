@@ -1,10 +1,9 @@
 """Rate and access time over equal windows of a phase, from fio's logs, for the steady-state rule.
 
 fio writes one line per job and window, `ms, value, direction, block size, …`: KiB/s in `_bw.log`, mean ns in
-`_lat.log`. Jobs
-that ran at once are added up (rate) or averaged (access time; jobs of a phase are alike). Only phases that are long
-enough for
-five windows of 5 s are logged: shorter ones have no steady state to show, and a log costs a little time.
+`_lat.log`. Jobs that ran at once are added up (rate) or averaged (access time; jobs of a phase are alike). Only phases
+that are long enough for five windows of 5 s are logged: shorter ones have no steady state to show, and a log costs a
+little time.
 """
 
 from __future__ import annotations

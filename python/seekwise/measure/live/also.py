@@ -24,11 +24,10 @@ from seekwise.workload.study.factors import ISCHED_PREFIX, Value, checked
 from seekwise.workload.study.uses import Use
 
 # Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller
-# of depth and
-# 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c wbt_default_latency_nsec).
-# Limits of dirty pages
-# are shares of memory (20 and 10 %), so those are tried as parts of what is in force.
-# md's own limit is 200,000 KiB/s of a drive (drivers/md/md.c sysctl_speed_limit_max): a tenth and a quarter of it.
+# of depth and 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c
+# wbt_default_latency_nsec). Limits of dirty pages are shares of memory (20 and 10 %), so those are tried as parts of
+# what is in force. md's own limit is 200,000 KiB/s of a drive (drivers/md/md.c sysctl_speed_limit_max): a tenth and a
+# quarter of it.
 RESYNC = "resync-limits"
 LEVELS: dict[str, dict[str, tuple[int, ...]]] = {
     "read-ahead": {"read_ahead_kb": (128, 1024, 4096)},

@@ -1,13 +1,11 @@
 """How long after a switch a period does not count: measured for each use and candidate, not assumed.
 
 Seen on a virtio disk (Linux 6.18): none, mq-deadline and kyber are at their level within 0.1 s of the switch; bfq
-starts level with
-them and falls after 0.3 s, for as long as it stays. So no fixed time is right.
+starts level with them and falls after 0.3 s, for as long as it stays. So no fixed time is right.
 
 All periods of a candidate are averaged bin by bin, and the cut is put where the rest has the least uncertainty of its
-mean (MSER:
-White 1997, Simulation 69(6)): a start that differs raises the scatter of what it is averaged with, a late cut leaves
-little to average.
+mean (MSER: White 1997, Simulation 69(6)): a start that differs raises the scatter of what it is averaged with, a late
+cut leaves little to average.
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ CUT_LEAST_S = 0.1
 """The kernel freezes and drains the queue while it switches; requests that waited for that are in the first tenth."""
 LEARNING_CUT_S = 0.35
 """Least cut of a scheduler that measures rates, budgets and processes anew after each switch, and of any that the
-program does not know:
-seen of bfq on a virtio disk, 0.3 to 0.4 s."""
+program does not know: seen of bfq on a virtio disk, 0.3 to 0.4 s."""
 CUT_SHARE_MAX = 0.6
 """At most this share of a period is cut; if the best cut lies there, the period is too short and grows."""
 REST_BINS_MIN = 4
@@ -35,8 +32,7 @@ CHANGE_LEAST = 0.05
 """A level that moves by less (log) is no start worth cutting."""
 CHANGE_LEVEL = 0.001
 """Of the test whether the level moved: a dozen candidates and uses are looked at, each with the cut that fits best of
-several, and a false
-one costs all short periods of a candidate."""
+several, and a false one costs all short periods of a candidate."""
 
 
 def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> float:

@@ -2,8 +2,7 @@
 operation.
 
 The log gives each operation its time, latency, direction and size, so that rate and percentiles of any part of a period
-can be told
-afterwards. It is kept in memory and written into a folder in memory when the load has ended.
+can be told afterwards. It is kept in memory and written into a folder in memory when the load has ended.
 """
 
 from __future__ import annotations

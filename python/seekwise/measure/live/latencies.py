@@ -1,8 +1,8 @@
 """Latencies of a load that is not ours, from the kernel's block events: for percentiles under `tune --live`.
 
 Every request costs a few events, so at high rates only requests of some sectors are looked at: the kernel itself
-filters by bits
-of the sector, which begin and end of a request share. So the sample is fair to short and long requests alike.
+filters by bits of the sector, which begin and end of a request share. So the sample is fair to short and long requests
+alike.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 its operations.
 
 fio runs on through every switch. Programs do units: those of the foreground begin after a switch and end before the
-next one, the
-background goes on.
+next one, the background goes on.
 """
 
 from __future__ import annotations

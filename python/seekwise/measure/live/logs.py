@@ -1,8 +1,7 @@
 """What fio logged of each operation: end, latency, bytes.
 
 Format (fio HOWTO, "Log File Formats"): `time in ms, latency in ns, direction, block size, offset[, priority]`, a line
-per operation
-in the order of completion; with `log_unix_epoch=1` the time counts from 1970.
+per operation in the order of completion; with `log_unix_epoch=1` the time counts from 1970.
 """
 
 from __future__ import annotations
@@ -87,10 +86,8 @@ def within(operations: Operations, start_s: float, end_s: float, since_s: float 
     """What happened from `start_s` to `end_s` (seconds since 1970); `since_s`: when the setting came into force.
 
     Bytes of requests count when they are complete. Latencies are those of operations that began under the setting and
-    ended in the window. One
-    that is still under way at its end counts with its age when it is among the longest, so that a stall is not
-    overlooked because
-    it outlasts the period.
+    ended in the window. One that is still under way at its end counts with its age when it is among the longest, so
+    that a stall is not overlooked because it outlasts the period.
     """
     since = start_s if since_s is None else since_s
     seconds = max(0.0, end_s - start_s)

@@ -3,8 +3,7 @@
     first run (not counted) ─► [ prepare ─► written back ─► cold ─► switch ─► RUN ─► conclude ] × settings, in random order ─► next round
 
 It is judged by its time, or by a number that it prints. Preparation, dropping caches and switching are not timed. What
-the runs before
-have left unwritten is written back first, so that no setting pays for another.
+the runs before have left unwritten is written back first, so that no setting pays for another.
 """
 
 from __future__ import annotations

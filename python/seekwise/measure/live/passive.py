@@ -1,11 +1,9 @@
 """The load that is already there: settings are switched under it, and the kernel's own counters tell the difference.
 
 No I/O is added. Rate and mean time per request come from /proc/diskstats (Linux Documentation/admin-guide/iostats.rst),
-sampled ten
-times a second so that each candidate's carry-over can be cut; percentiles come from the kernel's block events where it
-offers them. Loads change by themselves, so the order is random and balanced, and an
-uneven load is said to be one. A guard ends a period at once when requests take several times as long as under the
-setting in force.
+sampled ten times a second so that each candidate's carry-over can be cut; percentiles come from the kernel's block
+events where it offers them. Loads change by themselves, so the order is random and balanced, and an uneven load is said
+to be one. A guard ends a period at once when requests take several times as long as under the setting in force.
 """
 
 from __future__ import annotations

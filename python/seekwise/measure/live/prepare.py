@@ -1,12 +1,12 @@
 """What a live-switched run works on: data for programs and test files for fio, of a size that fits time and room, and a
 memory control group.
 
-programs    the data sets of programs (`workload/data.py`), a folder each           own     what workers write
-data        read by all readers, and written by random writers
-store.N     one for each sequential writer
-part.N      small files that buffered readers open one after the other: a change of read-ahead reaches a file when it is
-opened
-            (Linux v6.12 mm/readahead.c, file_ra_state_init)
+programs  the data sets of programs (`workload/data.py`), a folder each
+own       what workers write
+data      read by all readers, and written by random writers
+store.N   one for each sequential writer
+part.N    small files that buffered readers open one after the other: a change of read-ahead reaches a file when it is
+          opened (Linux v6.12 mm/readahead.c, file_ra_state_init)
 """
 
 from __future__ import annotations

@@ -24,13 +24,11 @@ from seekwise.workload.study.uses import Use
 PERIOD_FIRST_S = 0.75
 COUNTED_S = 0.35
 """What is left of a period after its cut where a job writes through the page cache: writers pause for up to 200 ms
-(Linux v6.12
-mm/page-writeback.c, MAX_PAUSE)."""
+(Linux v6.12 mm/page-writeback.c, MAX_PAUSE)."""
 QUICK_COUNTED_S = 0.045
 """The same where every request reaches the device at once. Seen on a virtio disk: rates of neighbouring periods differ
-by 5 to 7 %
-whether they last 25 or 400 ms (the Allan deviation is level from 25 to 800 ms), so that ten short periods tell as much
-as ten long ones."""
+by 5 to 7 % whether they last 25 or 400 ms (the Allan deviation is level from 25 to 800 ms), so that ten short periods
+tell as much as ten long ones."""
 QUICK_CUT_S = 0.02
 """Least cut there. Seen on the same disk: none, mq-deadline and kyber are at their level within 20 ms of the switch."""
 TAIL_FACTOR = 10.0
@@ -47,8 +45,7 @@ ROUNDS_FIRST = 4
 """Long enough to see how long the effect of a switch lasts."""
 ROUNDS_FIRST_FEW = 3
 """The same where shorter ones follow in the same stretch, or a period is as long as its units. Seen: four rounds of
-starts that took 6 s each, instead of the
-1.5 s that are expected, were a third of eight minutes."""
+starts that took 6 s each, instead of the 1.5 s that are expected, were a third of eight minutes."""
 PERIOD_LOOK_S = 0.3
 """First periods there of a candidate that is expected to settle at once: long enough to see when it does not."""
 ROUNDS_QUICK = 33
@@ -73,9 +70,8 @@ ROW_WORTH = 0.01
 PLACES = (np.arange(20) + 0.5) / 20
 ROUNDS_ENOUGH = 6
 """Of a use with a background, and of every use beyond the most telling ones. Seen on a virtio disk: a start while files
-are copied scatters by 20 % from
-round to round, alone by 5 %; of nine uses in eight minutes, with four rounds of most, four rows of ten stayed without
-an answer."""
+are copied scatters by 20 % from round to round, alone by 5 %; of nine uses in eight minutes, with four rounds of most,
+four rows of ten stayed without an answer."""
 ALONE_SHARE = 0.5
 """Of the expected time of a long unit where nothing else runs."""
 FIT_SHARE = 0.9
@@ -301,8 +297,7 @@ def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
 
 def fall(state: UseState, judged: Sequence[Judged], in_force: str, rounds: int) -> float:
     """By how much so many further rounds of a use lower the expected loss of its comparisons with what is in force, in
-    ln units; a row of the
-    answer that they are expected to fill counts as `ROW_WORTH`."""
+    ln units; a row of the answer that they are expected to fill counts as `ROW_WORTH`."""
     mine = [entry for entry in choose.deciding(judged) if entry.use == state.use.name]
     if not mine or state.rounds == 0:
         return 0.0
@@ -338,8 +333,7 @@ def next_use(
     answer is good enough.
 
     No use takes more than a quarter of the time, so that one that stays open does not starve all others. `is_enough`:
-    the answer as a whole
-    is expected to lose next to nothing, so only what still tells much is measured.
+    the answer as a whole is expected to lose next to nothing, so only what still tells much is measured.
     """
     best: tuple[float, UseState, int] | None = None
     able = [state for state in states if not state.failed and state.candidates]

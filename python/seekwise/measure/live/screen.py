@@ -1,10 +1,9 @@
 """Screening: which of many settings matter, from periods in which all of them vary at once.
 
 Every period has a random value of every setting, each value equally often (a random balanced design; Box and Meyer
-1986, Technometrics
-28(1), on why few of many factors matter). So each period tells about every setting, and a few dozen periods stand for a
-few
-hundred combinations. What is found here only chooses what is measured next: the answer comes from direct comparison.
+1986, Technometrics 28(1), on why few of many factors matter). So each period tells about every setting, and a few dozen
+periods stand for a few hundred combinations. What is found here only chooses what is measured next: the answer comes
+from direct comparison.
 """
 
 from __future__ import annotations

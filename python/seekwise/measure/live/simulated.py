@@ -1,8 +1,7 @@
 """The same uses on a model of host, block layer and drive: what is known before anything can be measured.
 
 Every round is a seed: it draws the addresses and where the platters stand, the same for every candidate. What the
-simulator plays in
-another way than the kernel would is said with the answer.
+simulator plays in another way than the kernel would is said with the answer.
 """
 
 from __future__ import annotations

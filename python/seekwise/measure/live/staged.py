@@ -1,6 +1,5 @@
 """Staged racing over settings that multiply: schedulers first, then everything else beside the best of them, then the
-best
-combinations against one another.
+best combinations against one another.
 
     schedulers ── the best two ── screening of all further values at once ── combinations of what gains ── judged like any others
 

@@ -4,8 +4,7 @@
                                   └ counters          └ counters          └
 
 Nothing is written to the measured device meanwhile but the load itself: job, logs and results lie in memory, the
-journal was written
-before the first switch.
+journal was written before the first switch.
 """
 
 from __future__ import annotations

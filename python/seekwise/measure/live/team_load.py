@@ -20,8 +20,7 @@ LEAD_IN_S = 1.5
 reach the device."""
 LEAD_IN_UNITS = 2
 """And so many units of it, as its first ones meet an idle device. Seen on a virtio disk: before the second file was
-copied, programs
-started in a third of the time that they took later."""
+copied, programs started in a third of the time that they took later."""
 LEAD_IN_MOST_S = 6.0
 LEAD_IN_LOOK_S = 0.1
 FIRST_UNITS_S = 0.3

@@ -5,8 +5,8 @@ block events.
                                           └── block events of the disk ─┘
 
 Nothing here counts in a verdict, and nothing is traced while periods are measured: taking an event costs about a
-microsecond of the load's
-processor time. Needs root and the kernel's tracefs; where it is missing the plan says so, and the page repeats it.
+microsecond of the load's processor time. Needs root and the kernel's tracefs; where it is missing the plan says so, and
+the page repeats it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Small multiples as HTML and SVG: a panel per operation, a line per candidate, intervals, a table behind.
 
 Drawn for a page that may be 320 or 1100 pixels wide, light or dark: horizontal places are per cents, text keeps its
-size, colours are classes.
-`templates/page.js` draws the same when a reader chooses other factors.
+size, colours are classes. `templates/page.js` draws the same when a reader chooses other factors.
 """
 
 from __future__ import annotations

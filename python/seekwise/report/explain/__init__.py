@@ -2,8 +2,7 @@
 in force.
 
 A text begins with its title, `also:` lists other words for it, `see:` leads on. `{access_table}` is filled from the
-drive
-models, and a scheduler's text is followed by its tunables as the registry knows them, so nothing is said twice.
+drive models, and a scheduler's text is followed by its tunables as the registry knows them, so nothing is said twice.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Insights in words, computed from the records of any backend: each a sentence with its numbers.
 
 `schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat
-one drive, where it
-doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a
-controller beside
-md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the
-drives; `protects` whom it protects from
-writers; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
+one drive, where it doubles it and where random meets sequential; `pairs` compares systems that differ in one thing;
+`controllers` says of a controller beside md which of the two does the work; `locks` says up to which rate a scheduler
+costs nothing and where its lock caps the drives; `protects` whom it protects from writers; `loads` sets two programs
+that do the same beside each other. Nothing knows a text's words.
 
 What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each
 kind.

@@ -15,8 +15,7 @@ Numbers = TypeVar("Numbers")
 class Finding:
     kind: str
     """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk,
-    pair, controller,
-    jobs, loads, lock, protects."""
+    pair, controller, jobs, loads, lock, protects."""
     text: str
     """One sentence without a period."""
     numbers: Mapping[str, object] = field(default_factory=dict)

@@ -1,6 +1,5 @@
 """What a table over request sizes says of arrays: where each begins to beat one drive of its kind, in multiples of its
-chunk; where it
-doubles it; where random meets sequential; which chunk does best; what several jobs change."""
+chunk; where it doubles it; where random meets sequential; which chunk does best; what several jobs change."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 CPU cost.
 
 Two settings are of one group when they are level at every thread count, directly or through others between them. Where
-that chains
-settings together that are not level themselves, there are no clear groups, and only the range is said.
+that chains settings together that are not level themselves, there are no clear groups, and only the range is said.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 count from 1.
 
 A container's number is its SCSI target on channel 0 (Linux v6.1 drivers/scsi/aacraid/linit.c: CONTAINER_CHANNEL). NCQ
-is set
-for the whole controller.
+is set for the whole controller.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 Administrator CLI guide.
 
 The tool names a controller by the slot it sits in, which is not its number among the controllers (a lone H240 is in
-slot 1) and which
-Linux does not show. So controller and logical drive are looked up in `ctrl all show config detail`: by the drive's
-identifier, which
-is the wwid that Linux shows, or by its disk name. NCQ cannot be switched; the tool says whether it is supported.
+slot 1) and which Linux does not show. So controller and logical drive are looked up in `ctrl all show config detail`:
+by the drive's identifier, which is the wwid that Linux shows, or by its disk name. NCQ cannot be switched; the tool
+says whether it is supported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is plainly wrong with the storage of a machine, found without load: one module per check.
 
 A check is a module with `NAME` and `check(machine)`, which yields findings; add it to `CHECKS`. A finding needs
-evidence that can
-be looked up (a file and its value), and says how to mend it. What may be meant so is `look`, not `wrong`.
+evidence that can be looked up (a file and its value), and says how to mend it. What may be meant so is `look`, not
+`wrong`.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ from seekwise.settings.values import READ_AHEAD_KIB, read_ahead_kib, read_ahead_
 NAME = "read-ahead-absurd"
 MOST_KIB = 16 * 1024
 """A disk of 2026 reads 300 MB/s: 16 MiB take it 55 ms, four times a seek with its half revolution. More gains a stream
-less than 20 % and makes
-other requests wait as long. Of an array, for each drive with data."""
+less than 20 % and makes other requests wait as long. Of an array, for each drive with data."""
 
 
 def check(machine: Machine) -> Iterator[DoctorFinding]:

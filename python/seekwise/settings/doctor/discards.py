@@ -19,7 +19,7 @@ def is_storm(seen: Activity | None) -> bool:
     if seen is None or seen.seconds <= 0 or not seen.discards:
         return False
     rate, share = seen.discards / seen.seconds, seen.discard_ms / 1000 / seen.seconds
-    # Fewer than a tenth of all requests, and quickly done: nobody waits for those.
+    # Fewer than a tenth of all requests, and quickly done: no program waits for those.
     is_quick = share < SHARE_MIN / 4 and seen.discards * 10 < seen.ios
     return (rate >= PER_SECOND_MIN or share >= SHARE_MIN) and not is_quick
 

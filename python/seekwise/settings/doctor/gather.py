@@ -38,7 +38,7 @@ def machine(tree: Tree, watch_s: float, say: Callable[[str], None] = lambda _: N
     after = diskstats.read(tree)
     first, later = activity(before, after, seconds), {}
     if any(map(discards.is_storm, first.values())):
-        # Whoever deletes a folder makes one for a few seconds: only one that goes on is wrong.
+        # Deleting a folder makes one for a few seconds: only one that goes on is wrong.
         say(f"many discards in these {time_text(seconds)}: looking again after {time_text(PAUSE_S)}")
         time.sleep(PAUSE_S)
         before, then = diskstats.read(tree), time.monotonic()

@@ -52,8 +52,7 @@ def relative(name: str, device: str, stack: Stack) -> str:
     """The file of an attribute below /sys/block/DEVICE.
 
     The write cache is switched at the drive where that is possible: telling only the kernel would stop its flushes
-    while
-    the drive goes on caching.
+    while the drive goes on caching.
     """
     if name in ("queue/write_cache", attributes.CACHE_TYPE) and (known := stack.devices.get(device)):
         if address := known.details.get("scsi_address"):

@@ -2,8 +2,7 @@
 
 TuneD gives each disk to the first disk unit that matches it, and units of an included profile come first (facts in
 `seekwise.linux.setters.tuned`). So an own unit for sda would never act below a profile with a `[disk]` section for all
-disks:
-each such section is repeated here with our devices excluded, and our unit takes over its other options.
+disks: each such section is repeated here with our devices excluded, and our unit takes over its other options.
 """
 
 from __future__ import annotations

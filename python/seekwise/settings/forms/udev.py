@@ -1,9 +1,9 @@
 """udev rules: whenever the drive appears, found by what the drive says of itself and not by its kernel name.
 
 A match uses the property exactly as udev's own rules record it (udev 252: 60-persistent-storage.rules, ata_id,
-scsi_id), read from
-the machine's udev database, or derived from the serial by the same replacement where there is no database. What remains
-unusual in it is matched by `?`, so no character of a serial can end the string or start a pattern.
+scsi_id), read from the machine's udev database, or derived from the serial by the same replacement where there is no
+database. What remains unusual in it is matched by `?`, so no character of a serial can end the string or start a
+pattern.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def rules_only(wanted: Wanted, stack: Stack) -> File:
         match, note = match_for(device, values, wanted, stack)
         notes += [note] if note else []
         # Arrays and mappings are ready only with the change event that follows their table. A drive is set once, when
-        # it appears,
-        # so that a value that is set by hand stays; unless another rule sets it again at each change.
+        # it appears, so that a value that is set by hand stays; unless another rule sets it again at each change.
         action = "add|change" if device.startswith(("dm-", "md")) or _contested(device, values, rivals) else "add"
         sets = ", ".join(
             f'ATTR{{{_attribute(name, device, stack)}}}="{_value(checked(device, name, values[name]))}"'

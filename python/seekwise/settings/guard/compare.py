@@ -1,18 +1,14 @@
 """Two periods of a load that nobody controls: is the second one worse than the first by more than a limit?
 
 Seconds of a load depend on each other: a busy one is followed by a busy one. So the error of a figure comes from a
-circular block bootstrap whose
-blocks are as long as the load remembers, and its interval uses Student's t with as many degrees of freedom as there are
-blocks in the shorter
-period, less one.
+circular block bootstrap whose blocks are as long as the load remembers, and its interval uses Student's t with as many
+degrees of freedom as there are blocks in the shorter period, less one.
 
 What the load asks for may change as well. A shift to larger requests raises the time per request and lowers the time
-per byte, a
-shift to smaller ones the other way round; so "worse" needs both to be above the limit.
+per byte, a shift to smaller ones the other way round; so "worse" needs both to be above the limit.
 
 Where single requests were watched, the p99 of their latencies counts too, as it does when `tune --live` judges: a tail
-can suffer where
-the mean does not.
+can suffer where the mean does not.
 """
 
 from __future__ import annotations
@@ -190,8 +186,7 @@ def block_length(series: np.ndarray) -> int:
     forgets.
 
     A short series hides slow changes: its correlation is corrected for that bias (Kendall 1954), and blocks that are
-    too long
-    only make the answer more cautious.
+    too long only make the answer more cautious.
     """
     count = len(series)
     centred = series - series.mean()

@@ -5,8 +5,7 @@
     python -m seekwise.settings.guard.confirm --settle ID   after the process has died: rolls back what it left undecided
 
 The journal's entries are pending until the confirmation, and files that keep values over a restart are written only
-then. So what ends this
-process, a kill or a restart of the machine, ends in what was before.
+then. So what ends this process, a kill or a restart of the machine, ends in what was before.
 """
 
 from __future__ import annotations

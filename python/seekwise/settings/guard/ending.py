@@ -1,8 +1,8 @@
 """A revert ends every guard: whatever it was about to set is not set, and what it has set is restored.
 
 A guard may be at any moment of its life. The mark is written first, its process is looked for then; the worker notes
-its process first and
-looks for the mark then, before it sets anything. So either it sees the mark, or we see its process.
+its process first and looks for the mark then, before it sets anything. So either it sees the mark, or we see its
+process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """One interval per second of what the disks did: `/proc/diskstats`, pressure stall information for I/O, and latencies
-of single
-requests where the kernel offers block trace events.
+of single requests where the kernel offers block trace events.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A point's score is its rate under each load relative to the best, as a geometric mean over the loads. Points of an array
 that the model cannot tell from its best (`gain_error` of what differs) are equals: of them the one that changes least
-(scheduler, queue depth, chunk) stands
-for the array, whatever seed was drawn.
+(scheduler, queue depth, chunk) stands for the array, whatever seed was drawn.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ CHUNKS_KIB = (16, 64, 128, 256, 512, 1024)
 READ_AHEADS_KIB = (128, 1024, 8192)
 UNSTRIPED = ("raid1",)
 MIRRORED_MOST = 3
-"""Copies of a RAID 1 beyond which nobody goes."""
+"""Copies of a RAID 1 beyond which no array is built."""
 
 
 @dataclass(frozen=True, order=True)

@@ -76,7 +76,7 @@ def programs(
                 for file in recording.files
             ]
             calls = recording.processes[worker % len(recording.processes)]
-            # Whoever comes later to the same calls stands elsewhere in them.
+            # A process that comes later to the same calls stands elsewhere in them.
             start = recording.units * (worker // len(recording.processes)) // job.jobs
             recordings.append(_repeated(calls, job.think_time, rng, start))
             made.append({

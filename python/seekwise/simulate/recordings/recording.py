@@ -2,8 +2,7 @@
 before each.
 
 The file is JSON, compressed with zstd: calls are rows of five numbers (`crates/sim/src/spec/programs.rs`), where files
-and pages count
-from the row before, so that what repeats compresses.
+and pages count from the row before, so that what repeats compresses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From a system's set-up to trials of the compiled simulator, and back to numbers.
 
 Direct requests on one drive behind the multi-queue layer are jobs on regions; everything else - several drives under a
-volume, files of a file
-system, page cache, either kind of queue - are jobs on files. Questions about phases of one trial share its run.
+volume, files of a file system, page cache, either kind of queue - are jobs on files. Questions about phases of one
+trial share its run.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ SINGLE_QUEUE_UNTIL = (5, 0)
 SEQUENTIAL_S = 20
 RANDOM_S = 60
 # Where the data lie on a logical volume: after the volume's own metadata (1 MiB, the default of LVM2 since 2.02.75) and
-# past the first
-# block group of the file system; a bare partition starts at its first block.
+# past the first block group of the file system; a bare partition starts at its first block.
 VOLUME_OFFSET_BYTES = 129 * MIB
 # The volume's own metadata alone, below a file system that is simulated.
 VOLUME_METADATA_BYTES = MIB
@@ -33,9 +32,8 @@ VOLUME_METADATA_BYTES = MIB
 # it is).
 MEMORY_BYTES = 2**30
 # Sequential phases go through this many times the memory - the machine's, or a card's if that is larger - in all rather
-# than through
-# whole files: rates are steady by then, and what one phase leaves in memory is gone before the next comes to it, as in
-# a whole pass.
+# than through whole files: rates are steady by then, and what one phase leaves in memory is gone before the next comes
+# to it, as in a whole pass.
 SPAN_OF_MEMORY = 3
 # Order of tiotest; each phase finds page cache and drives as the one before left them (tiotest.c, no -F).
 TIOTEST_ORDER = ("seq_write", "rand_write", "seq_read", "rand_read")
@@ -188,9 +186,8 @@ def _gnome_disks(setup: Setup, operation: str) -> list[Spec]:
     OpenForBenchmark).
 
     The device is open with O_DIRECT and O_SYNC. One page is read at the sample's place, then the sample is read and
-    timed. A test with writing then
-    reads the page again and writes the sample back; its time includes two flushes, of O_SYNC and of the fsync behind
-    it.
+    timed. A test with writing then reads the page again and writes the sample back; its time includes two flushes, of
+    O_SYNC and of the fsync behind it.
     """
     page = {"call": "read", "bytes": PAGE_BYTES}
     steps = [page, {"call": "read", "bytes": setup.block_bytes, "starts_clock": True}]
@@ -221,8 +218,8 @@ def shortened(document: Spec, setup: Setup, span_bytes: int | None) -> Spec:
     is.
 
     Reading a part stands for the end of a pass: what the writing pass left in a controller has gone to the drives
-    meanwhile. So the machine is
-    idle before it, for as long as the rest of a pass takes, of which the writing pass gives the length.
+    meanwhile. So the machine is idle before it, for as long as the rest of a pass takes, of which the writing pass
+    gives the length.
     """
     if span_bytes is None:
         return document
@@ -248,8 +245,7 @@ def shortened(document: Spec, setup: Setup, span_bytes: int | None) -> Spec:
 
 def _of_whole_pass(result: Answer, whole: float) -> Answer:
     """Part of a pass takes too little time when a controller's memory still holds much of it at the end: of the whole
-    pass it would hold no
-    more. The times are those that the part takes at the pace of the whole."""
+    pass it would hold no more. The times are those that the part takes at the pace of the whole."""
     part, held = float(result["bytes"]), float(result.get("held_bytes", 0))
     if held >= part or held == 0:
         return result
@@ -300,10 +296,9 @@ def _answer_of(document: Spec, result: Answer) -> Answer:
 
 def prints_ticks(kernel: str) -> bool:
     """Whether a program is told the ticks that fell on it. From 2.6.33 on its time is what the scheduler measured, and
-    ticks only divide it
-    into user and system time (Linux v2.6.33 kernel/sys.c, k_getrusage, and kernel/sched.c, thread_group_times): who
-    always sleeps when a
-    tick comes, as held-back writers do, would otherwise seem to cost nothing."""
+    ticks only divide it into user and system time (Linux v2.6.33 kernel/sys.c, k_getrusage, and kernel/sched.c,
+    thread_group_times): who always sleeps when a tick comes, as held-back writers do, would otherwise seem to cost
+    nothing."""
     return version(kernel) < (2, 6, 33)
 
 
@@ -312,14 +307,11 @@ def cpu_metrics(result: Answer, threads: int, *, ticks: bool = False) -> dict[st
     alone.
 
     Each thread takes the time of the whole process (RUSAGE_SELF on NPTL) and the threads are added up: N times too much
-    for N
-    threads. `ticks`: what one run prints, from the kernel's ticks, which scatters by whole ticks; otherwise the exact
-    time. The mean of many
-    printed runs is the exact time only where work does not begin with a tick itself: what a timer wakes is seen too
-    rarely, to 0.76 of it
-    for md RAID 5 under cfq with eight readers, writers that several wait for 1.07 times. How much of that a machine
-    shows hangs on how the
-    ticks of its processors lie, so the exact time is judged. `cpueff_error`: the standard error that the ticks leave.
+    for N threads. `ticks`: what one run prints, from the kernel's ticks, which scatters by whole ticks; otherwise the
+    exact time. The mean of many printed runs is the exact time only where work does not begin with a tick itself: what
+    a timer wakes is seen too rarely, to 0.76 of it for md RAID 5 under cfq with eight readers, writers that several
+    wait for 1.07 times. How much of that a machine shows hangs on how the ticks of its processors lie, so the exact
+    time is judged. `cpueff_error`: the standard error that the ticks leave.
     """
     cpu, seconds = result["cpu"], result["elapsed_ns"] / 1e9
     if ticks:

@@ -1,10 +1,8 @@
 """Readers of foreign traces: one module per format family, one row here.
 
 A format is known by its content. `open_trace` gives chunks of rows (`seekwise.trace.columns`) and the notes that belong
-to them; it
-reads as it goes, so a trace of any length needs the memory of one chunk. A malformed file is one TraceError that names
-the
-place; a file that only ends too early is read up to there, and the notes say so.
+to them; it reads as it goes, so a trace of any length needs the memory of one chunk. A malformed file is one TraceError
+that names the place; a file that only ends too early is read up to there, and the notes say so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """blktrace's binary records: one file per CPU (`sda.blktrace.0` …, all of them are read), or merged by `blkparse -d`.
 
 A record: magic and version, sequence, time in ns, sector, bytes, action, process, device, CPU, error, length of what
-follows; 48 bytes, in
-the byte order of the machine that wrote it. Source: include/uapi/linux/blktrace_api.h of Linux 6.1.
+follows; 48 bytes, in the byte order of the machine that wrote it. Source: include/uapi/linux/blktrace_api.h of Linux
+6.1.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@
   at completion.
 
 Source: fio(1), "Trace file format" and "Log file formats" of fio 3.33; the unit of version 3 from its iolog.c
-(`utime_since_now`), and recorded
-(`tests/trace/recorded`).
+(`utime_since_now`), and recorded (`tests/trace/recorded`).
 """
 
 from __future__ import annotations

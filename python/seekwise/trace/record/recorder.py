@@ -1,10 +1,8 @@
 """Recording: the kernel's pages are kept as they are while it runs, and become requests afterwards.
 
 Turning events into requests costs more than taking them; while the load runs only pages are moved, from the kernel's
-buffers to
-a spool of bounded size in memory (or in a folder). The processor time of that, events that were dropped and a spool
-that was
-full are in the trace's notes.
+buffers to a spool of bounded size in memory (or in a folder). The processor time of that, events that were dropped and
+a spool that was full are in the trace's notes.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
     event: 5 bits of type or length, 27 bits of time since the one before, then its data
 
 Source: kernel/trace/ring_buffer.c of Linux 6.1 ("enum ring_buffer_type" and the comments on it), the files
-`header_page` and
-`header_event` of tracefs, and each event's `format`. Little endian only, like every machine with this kernel that we
-know.
+`header_page` and `header_event` of tracefs, and each event's `format`. Little endian only, like every machine with this
+kernel that we know.
 """
 
 from __future__ import annotations

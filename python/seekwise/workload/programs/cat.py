@@ -18,8 +18,7 @@ CAT_BYTES = 128 << 10
 
 class Cat(LargeFiles):
     """Through the page cache, with the kernel's read-ahead. One process makes cat's calls, file after file, as a `cat`
-    of one file larger than
-    all of them would: see `copy.py`."""
+    of one file larger than all of them would: see `copy.py`."""
 
     name = "cat"
     title = "reads large files as cat does, none of them in memory"

@@ -19,12 +19,10 @@ NOT_BY_KERNEL = (errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errn
 
 class Copy(LargeFiles):
     """One process makes the calls of `cp`, file after file, as a `cp` of one file larger than all of them would: to a
-    scheduler that favours
-    programs which have just begun, a new process for each file would be another load.
+    scheduler that favours programs which have just begun, a new process for each file would be another load.
 
     A file is copied when `cp` would end, as its user sees it. What it left is written meanwhile, and at most one copy
-    is unwritten when
-    the next one is done: from one period to the next little is left to pay.
+    is unwritten when the next one is done: from one period to the next little is left to pay.
     """
 
     name = "copy"

@@ -14,8 +14,7 @@ from seekwise.workload.program import Place, Program
 
 EVICT_EVERY_S = 0.5
 """Until then a transaction in twenty at most finds its cold row in memory, and the upper pages of the trees stay there,
-as they do in a
-database that is larger than memory."""
+as they do in a database that is larger than memory."""
 RETRY_S = 0.001
 """SQLite's own handler sleeps up to 100 ms at a time: then the tail of all transactions is that of its sleeps."""
 HOT_ROWS = 2000

@@ -15,8 +15,7 @@ FOLDERS_BACKED_UP = 8
 """In one pass: a few hundred files."""
 FOLDERS_SEARCHED = 128
 """In one search: a few thousand files. Seen on a virtio disk while a file is copied: through 400 files bfq took 0.25 of
-the other schedulers' time, as
-it favours what has just begun, through 3,200 0.40; grep through 8,000 took 0.7."""
+the other schedulers' time, as it favours what has just begun, through 3,200 0.40; grep through 8,000 took 0.7."""
 KEPT = 4
 
 

@@ -20,8 +20,7 @@ SIMULATED_TRIAL_S = 0.005
 SIMULATED_REQUESTS_PER_S = 3e6
 SIMULATED_CALLS_PER_S = 3e7
 # The VM testbed on an idle core of 2020: a virtual second of random I/O takes a tenth of a second, of sequential I/O
-# one or two; a
-# share of the boot, making drives and arrays, starting fio.
+# one or two; a share of the boot, making drives and arrays, starting fio.
 LAB_S_PER_S = 1.0
 LAB_TRIAL_S = 2.5
 JOB_SECONDS = 60.0

@@ -1,10 +1,9 @@
 """The order of candidates: rounds in random order, neighbours balanced.
 
 Each round holds every candidate once. Of several random orders of a round the one is taken whose neighbours have
-followed each
-other least often so far, so that what one setting leaves behind (dirty pages, a full drive cache) falls on all others
-alike. The
-last of a round is never the first of the next: writing the value that is set already switches nothing.
+followed each other least often so far, so that what one setting leaves behind (dirty pages, a full drive cache) falls
+on all others alike. The last of a round is never the first of the next: writing the value that is set already switches
+nothing.
 """
 
 from __future__ import annotations

@@ -133,8 +133,7 @@ class Workload(Part):
     iodepth: Annotated[list[Annotated[int, Field(ge=1, le=65536)]], BeforeValidator(as_list)] = [1]
     program: Literal["fio", "tiotest", "gnome-disks"] = "fio"
     """Who makes the load. tiotest, where installed, does its own four phases only. gnome-disks is simulated: samples of
-    the request size at
-    even distances over the whole volume; what it measured itself is imported."""
+    the request size at even distances over the whole volume; what it measured itself is imported."""
     engine: Literal["psync", "sync", "libaio", "io_uring", "posixaio"] | None = None
     """fio's engine; by default psync at depth 1, libaio beyond."""
     direct: bool = True

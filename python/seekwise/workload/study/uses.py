@@ -18,10 +18,8 @@ one's own.
     judge = ["rate", "p99"]             # rate, p50, p99, p999, mean, cpu (per operation), fairness (of equal jobs)
 
 Programs do units of work (a start, a transaction, a file) and are judged by `time` (mean time of a unit), `tail` (its
-slow tail, as far out
-as there are enough units for) and `done` (units per second; MB/s with `counts = "bytes"`). `unit` of the use says what
-one of
-its first job is called, `unit` of another job what one of that is.
+slow tail, as far out as there are enough units for) and `done` (units per second; MB/s with `counts = "bytes"`). `unit`
+of the use says what one of its first job is called, `unit` of another job what one of that is.
 
 A job that runs a program names it, with the program's own parameters as keys (`seekwise explain use` lists the
 programs):
@@ -342,8 +340,7 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
     """The uses that `--for desktop,database,my.toml` names, in the order of their priority.
 
     None: all that run programs, as loads of requests that wait for nothing exaggerate what a scheduler does; on a bare
-    device, where no program can
-    run, those of requests, too. The limits only by name.
+    device, where no program can run, those of requests, too. The limits only by name.
     """
     if words is None:
         return [use for use in shipped() if use.group != LIMITS and (use.runs_programs or on_device)]
