@@ -45,7 +45,7 @@ class Seen:
             for line in frame:
                 assert not ESCAPE_SHOWN.search(line), line
                 # A path is one word: it has no place where it could be wrapped.
-            assert len(line) <= COLUMNS or " " not in line.strip(), line
+                assert len(line) <= COLUMNS or " " not in line.strip(), line
         assert self.raw.count(b"\x1b[?25l") == self.raw.count(b"\x1b[?25h")
 
 
