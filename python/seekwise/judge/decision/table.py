@@ -164,16 +164,16 @@ def rounds_of(settings: Sequence[str]) -> list[int]:
     Settings that drop out later do not hold up the rounds after their last period.
     """
     last = {setting: index for index, setting in enumerate(settings)}
-    found: list[int] = []
+    rounds: list[int] = []
     number, start, seen = 0, 0, set()
     for index, setting in enumerate(settings):
-        found.append(number)
+        rounds.append(number)
         seen.add(setting)
         if {name for name, final in last.items() if final >= start} <= seen:
             number, start, seen = number + 1, index + 1, set()
     if seen and number:
         # A round that was cut short joins the one before it: its candidates would have nothing to be compared with.
-        whole = set(settings[found.index(number - 1) : found.index(number)])
+        whole = set(settings[rounds.index(number - 1) : rounds.index(number)])
         if not whole <= seen:
-            found = [min(place, number - 1) for place in found]
-    return found
+            rounds = [min(place, number - 1) for place in rounds]
+    return rounds
