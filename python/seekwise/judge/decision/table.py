@@ -144,7 +144,8 @@ class Values:
 
 
 def values_of(periods: Sequence[tuple[str, float]]) -> Values:
-    """Figures of (setting, value) in the order of time. What has no logarithm is left out."""
+    """Figures of (setting, value) in the order of time, for those who have plain tables of periods: the calibration of the judge, other
+    programs, tests. What has no logarithm is left out."""
     names = tuple(dict.fromkeys(setting.removesuffix(CONTROL_SUFFIX) for setting, _ in periods))
     numbers = rounds_of([setting for setting, _ in periods])
     before = [None, *(setting for setting, _ in periods)][: len(periods)]
