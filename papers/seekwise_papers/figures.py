@@ -55,6 +55,7 @@ def drawn(
                 for setting in settings
                 if setting in values[panel]
             ),
+            figure.y_max,
         )
         for panel in panels
         if panel in values

@@ -21,8 +21,6 @@ PAGE = 4096
 _PAGE_HEAD = struct.Struct("<QQ")
 _WORD = struct.Struct("<I")
 LENGTH_MASK = (1 << 30) - 1
-MISSED = 1 << 31
-MISSED_STORED = 1 << 30
 PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
 
 
@@ -129,14 +127,3 @@ def _event(page: bytes, at: int, time: int, layout: Layout) -> Event:
         letters,
         comm,
     )
-
-
-def missed(page: bytes) -> int:
-    """Events that the kernel lost before this page, as far as it says."""
-    _, commit = _PAGE_HEAD.unpack_from(page)
-    if not commit & MISSED:
-        return 0
-    at = _PAGE_HEAD.size + (commit & LENGTH_MASK)
-    if commit & MISSED_STORED and at + 8 <= len(page):
-        return int(struct.unpack_from("<Q", page, at)[0])
-    return 1

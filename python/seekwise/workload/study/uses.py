@@ -69,7 +69,7 @@ from seekwise.workload.study.quantity import parse_bytes, parse_seconds
 Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness", "number", "cost"]
 """`number` and `cost`: what a command of the user's prints, of which more, or less, is better."""
 LIMITS = "limits"
-"""Group of synthetic uses that show the extremes of device and scheduler. They decide nothing."""
+"""Group of synthetic uses that show the extremes of device and scheduler: no real work, measured for those who ask. They decide nothing."""
 NOT_OURS = "live"
 """Group of a load that was there already, or of a command: what it asks for is not known."""
 Pattern = Literal[
@@ -325,10 +325,6 @@ def _shipped() -> dict[str, Use]:
     folder = files("seekwise") / "uses"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
     return {name.removesuffix(".toml"): loads((folder / name).read_text(encoding="utf-8"), name) for name in names}
-
-
-LIMITS = "limits"
-"""What device and scheduler can do at the extreme: no real work, measured for those who ask."""
 
 
 def groups() -> list[str]:
