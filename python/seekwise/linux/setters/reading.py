@@ -43,6 +43,7 @@ PLACES = {
     "tmpfiles": ("tmpfiles.d", "files of tmpfiles.d"),
     "tuned": ("TuneD", "TuneD profiles"),
     "saptune": ("saptune", "files of saptune"),
+    "sysconfig": ("ktune, sapconf and laptop-mode", "files of ktune, sapconf and laptop-mode"),
     "tlp": ("TLP", "files of TLP"),
     "script": ("scripts and units", "scripts, units and cron tables"),
 }
