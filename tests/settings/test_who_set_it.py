@@ -135,6 +135,7 @@ SCRIPTS = {
     "a condition": "for d in /sys/block/sd*; do\n if [ \"$(cat $d/queue/rotational)\" = 1 ]; then echo bfq > $d/queue/scheduler; else echo none > $d/queue/scheduler; fi\ndone\n",
     "grep before it": "for DISK in /sys/block/sd*; do grep -q 1 \"${DISK}\"/queue/rotational && echo bfq > \"${DISK}\"/queue/scheduler; done\n",
     "a here-string": "tee /sys/block/sda/queue/scheduler <<< bfq\n",
+    "escapes in echo": "echo -e 'bfq\\n' > /sys/block/sda/queue/scheduler\n",
     "printf": "printf '%s\\n' bfq > /sys/block/sda/queue/scheduler\n",
     "a folder changed into": "cd /sys/block/sda/queue\necho bfq > scheduler\n",
     "find": "find /sys/block -name 'sd*' -exec sh -c 'echo bfq > {}/queue/scheduler' \\;\n",
@@ -553,3 +554,29 @@ def test_a_parameter_that_the_running_kernel_was_started_without_is_called_so(tm
     assert ineffective(made) == [
         "boot line /etc/default/grub:1 does not act: the running kernel was started without it"
     ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["/bin/echo bfq > /sys/block/sda/queue/scheduler", "/bin/echo bfq | /usr/bin/tee /sys/block/sda/queue/scheduler"],
+)
+def test_a_unit_without_a_shell_writes_nothing(command, tmp_path):
+    made = machine(tmp_path, {UNIT: f"[Service]\nExecStart={command}\n"}, scheduler="bfq")
+    assert "none of the places" in set_by(made, "sda")
+    assert ineffective(made) == [
+        f"script or unit {UNIT}:2 does not act: systemd starts programs without a shell, so `>` and `|` are arguments like any other"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "text"),
+    [
+        ("tmpfiles.d", "/etc/tmpfiles.d/io.conf", "w /sys/block/sdX/queue/scheduler - - - - bfq\n"),
+        ("sysfs.conf", "/etc/sysfs.conf", "block/sdX/queue/scheduler = bfq\n"),
+    ],
+)
+def test_a_line_for_a_disk_that_is_not_there_is_called_so(kind, file, text, tmp_path):
+    made = machine(tmp_path, {file: text}, scheduler="bfq")
+    assert ineffective(made) == [f"{kind} {file}:1 does not act: there is no sdX on this machine"]
+    made.add({file: text.replace("sdX", "sda")})
+    assert ineffective(made) == []

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 from seekwise.linux.setters.shell import Shell, is_worth_reading
 from seekwise.linux.setters.shell_programs import ShellState, Write
@@ -48,6 +48,7 @@ ANACRON = re.compile(r"(?:@?\w{1,20})\s+\d{1,9}\s+\S{1,200}\s+")
 """Period in days, delay, name (anacrontab(5))."""
 SCHEDULE = re.compile(r"(?:@\w{1,20}|\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200})\s+")
 USER = re.compile(r"^\S{1,64}\s+")
+WITHOUT_SHELL = re.compile(r">\s{0,4}/sys/|\|\s{0,4}(?:\S{0,80}/)?(?:sudo\s{1,4})?tee\s{1,4}/sys/")
 LONGEST_LINE = 16_384
 
 
@@ -196,6 +197,14 @@ def _unit(reading: Reading, file: str) -> Iterator[Write]:
                 command = value.lstrip("@-:+!|").replace("$$", "$")
                 for specifier, text in (("%i", instance), ("%I", instance)):
                     command = command.replace(specifier, text or "*")
+                if WITHOUT_SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", command)):
+                    reading.ineffective.append(
+                        Ineffective(
+                            "script", path, number, None, "queue/", command[:80], "systemd starts programs without a shell, so `>` and `|` are arguments like any other",
+                            "ExecStart=/bin/sh -c '…'",
+                        )
+                    )  # fmt: skip
+                    continue
                 yield from _line(reading, path, number, command.replace("%%", "%"), variables)
 
 
