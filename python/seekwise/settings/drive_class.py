@@ -15,8 +15,8 @@ from seekwise.settings.special import instead_of_evidence
 
 def class_of(device: BlockDevice) -> str | None:
     """Name of its class; None of what a controller hides."""
-    found = classes.class_of(device)
-    return None if found is None else found.name
+    name = classes.class_of(device)
+    return None if name is None else name.name
 
 
 def sentence(device: BlockDevice, target: str) -> str:
@@ -27,17 +27,17 @@ def sentence(device: BlockDevice, target: str) -> str:
         what = KIND_NAMES.get(device.kind) or TRANSPORT_NAMES.get(device.transport or device.kind) or device.kind
         said = special or "what is behind it decides"
         return f"{device.name} ({what}): {said}. This follows from how it works, not from figures: no evidence ships for this class; {measure}."
-    found = classes.choice(name)
+    answer = classes.choice(name)
     now = f"{device.scheduler} is in force" if device.scheduler else "no scheduler is in force"
-    known = classes.bases(found.evidence)
+    known = classes.bases(answer.evidence)
     if not known:
-        return f"{device.name} ({name}): {now}. {found.why[0].upper()}{found.why[1:]}; {measure}."
-    said = f"{device.name} ({name}): {found.scheduler}; {now}. {found.why[0].upper()}{found.why[1:]}."
-    if found.responsive:
-        said += f" Busy desktops may prefer {found.responsive}: {found.responsive_price}."
+        return f"{device.name} ({name}): {now}. {answer.why[0].upper()}{answer.why[1:]}; {measure}."
+    said = f"{device.name} ({name}): {answer.scheduler}; {now}. {answer.why[0].upper()}{answer.why[1:]}."
+    if answer.responsive:
+        said += f" Busy desktops may prefer {answer.responsive}: {answer.responsive_price}."
     if special:
         said += f" {special[0].upper()}{special[1:]}."
-    return f"{said} {found.sure.capitalize()} evidence ({known}), nothing of it from this drive; {measure}."
+    return f"{said} {answer.sure.capitalize()} evidence ({known}), nothing of it from this drive; {measure}."
 
 
 def lock_caps(device: BlockDevice) -> list[str]:

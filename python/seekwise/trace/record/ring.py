@@ -47,7 +47,7 @@ def is_last(page: bytes) -> bool:
 
 def layouts(formats: dict[str, str]) -> dict[int, Layout]:
     """Layouts by the number of the event, from the texts of the `format` files."""
-    found = {}
+    known = {}
     for event, text in formats.items():
         number = re.search(r"^ID: (\d+)", text, re.MULTILINE)
         fields = {
@@ -59,10 +59,10 @@ def layouts(formats: dict[str, str]) -> dict[int, Layout]:
         length = fields.get("new_sector" if event == "block_split" else "nr_sector", (-1, 0))[0]
         rwbs = fields["rwbs"]
         comm = fields.get("comm", (-1, 0))[0]
-        found[int(number[1])] = Layout(
+        known[int(number[1])] = Layout(
             event, int(number[1]), fields["dev"][0], fields["sector"][0], length, rwbs[0], rwbs[1], comm
         )
-    return found
+    return known
 
 
 @dataclass(slots=True)
