@@ -87,12 +87,22 @@ def _of_run(source: Source, run: FioDocument, number: int, notes: Sequence[str],
         loads = _loads(group)
         for jobs in loads:
             # The same load in another group is compared with this one, not set beside it.
-            beside = [_name(other) for other in everything or loads if _load(other[0]) != _load(jobs[0])]
+            beside = [
+                _name(other)
+                for other in everything or loads
+                if _load(other[0]) != _load(jobs[0]) and not _apart(other, jobs)
+            ]
             result = _result(run, jobs, number, notes, given, beside)
             results += [result] if result else []
     if not results:
         if failed := next((job["error"] for job in run.jobs if job.get("error")), None):
             raise source.error(f"fio ended with error {failed} before anything was moved", hint=_errno_words(failed))
+        if any(
+            job.get(name, {}).get("iops") and "total_ios" not in job[name]
+            for job in run.jobs
+            for name in fio_documents.SIDES
+        ):
+            raise KeyError("total_ios")
         trimmed = any(job.get("trim", {}).get("total_ios", 0) for job in run.jobs)
         raise source.error(
             "its jobs only trimmed, which is not compared" if trimmed else "every job did nothing: no reads, no writes",
@@ -127,6 +137,19 @@ def _overlapped(groups: list[list[FioJob]]) -> bool:
     )
     elapsed_s = max(float(job.get("elapsed", 0)) for group in groups for job in group)
     return 0 < elapsed_s * 1e3 < one_by_one_ms
+
+
+def _apart(one: list[FioJob], other: list[FioJob]) -> bool:
+    """Whether `startdelay` let one of them begin when the other had ended."""
+    (start, end), (then, later) = _span_s(one), _span_s(other)
+    return start >= later * SHORT_S > 0 or then >= end * SHORT_S > 0
+
+
+def _span_s(jobs: list[FioJob]) -> tuple[float, float]:
+    """When they began and ended, in seconds since the start of their group."""
+    delay = re.fullmatch(r"(\d{1,9})s?", jobs[0]["job options"].get("startdelay", "0"))
+    start = float(delay[1]) if delay else 0.0
+    return start, start + fio_result.phase(jobs).elapsed_s
 
 
 def _loads(group: list[FioJob]) -> list[list[FioJob]]:
@@ -291,9 +314,12 @@ def _notes(
             "there are no latencies: fio did not time requests (`gtod_reduce`, or `disable_lat` and `disable_clat`)"
         )
     elif not found.latency_bins and not reported:
+        apart = len(jobs) > 1 or len(fio_result.sides_of(jobs[0])) > 1
         said.append(
             "p99 is absent where several jobs, or reads and writes, were reported apart: percentiles cannot be merged "
             "(json+ has histograms, which can)"
+            if apart
+            else "p99 is absent: fio wrote no percentiles (`disable_clat`, `clat_percentiles=0`)"
         )
     if any(
         "read" in job and "read" not in fio_result.sides_of(job) and job["read"].get("total_ios", 0)
@@ -314,7 +340,7 @@ def _of_syncs(jobs: list[FioJob], found: fio_result.FioPhase, syncs: fio_result.
     levels = syncs.percentiles_ns or percentiles(syncs.bins)
     return (
         f"durable writes of {_name(jobs)} ({asked}): each sync took {times(syncs.mean_ns, levels, syncs.max_ns)}; the writes before it "
-        f"{ms(found.latency_mean_ns)} on average"
+        f"{ms(_sides(jobs).get('write', {}).get('latency_mean_ns', found.latency_mean_ns))} on average"
     )
 
 
