@@ -212,6 +212,8 @@ def _result(
         if found.syncs
         else _of_durable_writes(jobs, phase)
         if found.write_bytes and not found.read_bytes and _waits_for_the_drive(options)
+        else _of_untimed_syncs(jobs, found)
+        if found.write_bytes and not found.read_bytes and _asked_syncs(options)
         else "",
         notes=(*notes, *_notes(jobs, found, reported, depth_note, asked=given.operation is not None)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
@@ -303,7 +305,13 @@ def _notes(
         said.append(
             f"{_name(jobs)} ran for {ms(found.elapsed_s * 1e9)} only, too short to mean anything: `--time_based --runtime=60`"
         )
-    if options and _is_buffered(options) and found.syncs is None and not _waits_for_the_drive(options):
+    if (
+        options
+        and _is_buffered(options)
+        and found.syncs is None
+        and not _asked_syncs(options)
+        and not _waits_for_the_drive(options)
+    ):
         said.append(
             f"jobs without `direct=1` went through the {PAGE_CACHE}: memory may have answered instead of the drive"
         )
@@ -333,14 +341,25 @@ def _notes(
 
 
 def _of_syncs(jobs: list[FioJob], found: fio_result.FioPhase, syncs: fio_result.Syncs) -> str:
-    options = jobs[0]["job options"]
-    asked = (
-        " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", "")) or "sync"
-    )
+    asked = _asked_syncs(jobs[0]["job options"]) or "sync"
     levels = syncs.percentiles_ns or percentiles(syncs.bins)
     return (
         f"durable writes of {_name(jobs)} ({asked}): each sync took {times(syncs.mean_ns, levels, syncs.max_ns)}; the writes before it "
         f"{ms(_sides(jobs).get('write', {}).get('latency_mean_ns', found.latency_mean_ns))} on average"
+    )
+
+
+def _asked_syncs(options: Mapping[str, str]) -> str:
+    """`fsync=1`; empty where a job does not sync."""
+    return " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", ""))
+
+
+def _of_untimed_syncs(jobs: list[FioJob], found: fio_result.FioPhase) -> str:
+    """Of a fio that times writes alone: what a write and its syncs take together is in its rate."""
+    each_ns = found.elapsed_s * _threads(jobs) / found.ios * 1e9
+    return (
+        f"durable writes of {_name(jobs)} ({_asked_syncs(jobs[0]['job options'])}): this fio did not time the syncs; a write with its "
+        f"share of them took {ms(each_ns)} on average"
     )
 
 
