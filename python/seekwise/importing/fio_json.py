@@ -296,9 +296,11 @@ def _notes(
 ) -> list[str]:
     said = [depth_note] if depth_note else []
     options = jobs[0]["job options"]
-    if not options and not asked and found.operation != "mixed":
+    # fio's default pattern reads; of clients it prints the options of one job alone.
+    lacks = not options or found.write_bytes > 0 or "hostname" in jobs[0]
+    if lacks and not fio_result.pattern_of(jobs[0]) and not asked and found.operation != "mixed":
         said.append(
-            f"{_name(jobs)}: the file has no options, so not whether access was random: sequential, fio's default, was taken "
+            f"{_name(jobs)}: the file does not have this job's pattern (`rw`), so not whether access was random: sequential was taken "
             f"(`--given operation=rand_{found.operation.rpartition('_')[2]}`)"
         )
     if found.elapsed_s < SHORT_S:
@@ -440,7 +442,7 @@ def _block(options: Mapping[str, str], found: fio_result.FioPhase, given: Given)
         and (moved >= asked * (1 - SIZE_SLACK) or found.short_ios or found.bytes < 64 * asked)
     ):
         return asked, {}
-    return (round(moved), {}) if moved == round(moved) and not options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
+    return (round(moved), {}) if moved == round(moved) and "bs" not in options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
 
 
 FORMAT = Format(
