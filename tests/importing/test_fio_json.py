@@ -431,3 +431,10 @@ def test_percentiles_that_fio_was_told_to_leave_out_are_not_laid_to_several_jobs
     (tmp_path / "x.json").write_text(json.dumps(text))
     run, _ = importing.read([tmp_path / "x.json"])
     assert "p99 is absent: fio wrote no percentiles" in notes(run)
+
+
+def test_a_summary_of_fio_s_figures_is_said_to_lack_the_requests(tmp_path):
+    side = {"io_bytes": 17179869184, "bw_bytes": 38000000, "iops": 9280.5, "clat_ns": {"mean": 3400000}}
+    (tmp_path / "x.json").write_text(json.dumps({"fio version": "fio-3.36", "jobs": [{"jobname": "a", "write": side}]}))
+    with pytest.raises(SeekwiseError, match="lacks 'total_ios'"):
+        importing.read([tmp_path / "x.json"])

@@ -157,3 +157,23 @@ def test_the_empty_terse_line_of_a_job_without_statistics_is_passed_over(tmp_pat
     (tmp_path / "x.txt").write_text(";".join([*fields[:2], *idle]) + "\n" + job + "\n")
     _, records = importing.read([tmp_path / "x.txt"], given=parse_given(["operation=rand_read"]))
     assert [r.phases[0].bytes for r in records] == [int(fields[5]) * 1024]
+
+
+def test_a_megabyte_of_the_first_kdiskmark_is_2_to_the_20(tmp_path):
+    (tmp_path / "k.txt").write_text(
+        "KDiskMark: https://github.com/JonMagon/KDiskMark\n[Read]\n"
+        "Sequential 1 MiB (Q= 8, T= 1):   500.000 MB/s [    500.0 IOPS] < 15000.00 us>\n"
+        "    Random 4 KiB (Q= 1, T= 1):    40.000 MB/s [  10240.0 IOPS] <    90.00 us>\n"
+    )
+    run, records = importing.read([tmp_path / "k.txt"])
+    assert [rate for *_, rate in loads(records)] == [524.29, 41.94]
+    assert "calls 1,048,576 bytes a megabyte" in " ".join(run.plan["notes"])
+
+
+def test_requests_of_yabs_have_the_digits_of_its_rate(tmp_path):
+    (tmp_path / "y.txt").write_text(
+        "fio Disk Speed Tests (Mixed R/W 50/50):\nBlock Size | 4k            (IOPS) | 1m           (IOPS)\n"
+        "Read       | 12.79 MB/s    (3.1k) | 491.65 MB/s    (480)\nWrite      | 12.79 MB/s    (3.1k) | 524.40 MB/s    (512)\n"
+    )
+    _, records = importing.read([tmp_path / "y.txt"])
+    assert [round(record.phases[0].iops) for record in records] == [round(2 * 12_790 / 4), 992]

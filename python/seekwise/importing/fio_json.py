@@ -97,6 +97,12 @@ def _of_run(source: Source, run: FioDocument, number: int, notes: Sequence[str],
     if not results:
         if failed := next((job["error"] for job in run.jobs if job.get("error")), None):
             raise source.error(f"fio ended with error {failed} before anything was moved", hint=_errno_words(failed))
+        if any(
+            job.get(name, {}).get("iops") and "total_ios" not in job[name]
+            for job in run.jobs
+            for name in fio_documents.SIDES
+        ):
+            raise KeyError("total_ios")
         trimmed = any(job.get("trim", {}).get("total_ios", 0) for job in run.jobs)
         raise source.error(
             "its jobs only trimmed, which is not compared" if trimmed else "every job did nothing: no reads, no writes",

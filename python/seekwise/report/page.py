@@ -146,19 +146,19 @@ def _numbers(table: Frame) -> dict[str, object]:
 
 def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
     """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
-    found = [reason for reason in content.advice.reasons if reason]
+    texts = [reason for reason in content.advice.reasons if reason]
     if by_system.rows_of(content):
         # The table above them has the values; what it cannot say comes first.
         said = systems_answer.shares(content.advice.choices)
-        found = [*(text for text in found if text not in said), *said]
+        texts = [*(text for text in texts if text not in said), *said]
     if (
         content.question is None
         and content.advice.recommended
         and not content.arrays
         and (costs := losses.largest_loss(loss_blocks))
     ):
-        found.insert(0, costs)
-    return found
+        texts.insert(0, costs)
+    return texts
 
 
 def sentence(text: str) -> str:
@@ -182,8 +182,8 @@ OPENERS = {
 }
 
 
-def _overview_keys(found: Sequence[losses.LossBlock]) -> Markup:
-    known_looks = {row.look.label: row.look for block in found for row in block.rows}
+def _overview_keys(blocks: Sequence[losses.LossBlock]) -> Markup:
+    known_looks = {row.look.label: row.look for block in blocks for row in block.rows}
     return Markup("").join(
         Markup('<span class="shape">{} {}</span>').format(panels.swatch(look), label)
         for label, look in known_looks.items()
