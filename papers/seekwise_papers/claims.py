@@ -37,9 +37,9 @@ def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outc
     tested = [claim for claim in claims if claim.get("testable") is not False]
     if not tested:
         return "has no claim that can be tested"
-    found = [check(claim.get("expr"), claim.get("expect"), source) for claim in tested]
+    checked = [check(claim.get("expr"), claim.get("expect"), source) for claim in tested]
     names = [str(claim.get("id", f"claim {number}")) for number, claim in enumerate(tested, start=1)]
-    return [(name, result is not None, reason) for name, (result, reason) in zip(names, found, strict=True)]
+    return [(name, result is not None, reason) for name, (result, reason) in zip(names, checked, strict=True)]
 
 
 def check(expr: object, expect: object, source: SimulatedResults) -> tuple[Any, str | None]:

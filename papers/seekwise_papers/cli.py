@@ -63,39 +63,39 @@ def command(
     Several runs of one study are shown as one.
     """  # fmt: skip
     with Store.open(db, create=False) as store:
-        found = outcome.of_runs(store, *(store.run(name) for name in names))
-    text = publication.of_study(found.study.name) if isinstance(found, StudyOutcome) and found.study else None
-    if text is None or not isinstance(found, StudyOutcome):
+        opened = outcome.of_runs(store, *(store.run(name) for name in names))
+    text = publication.of_study(opened.study.name) if isinstance(opened, StudyOutcome) and opened.study else None
+    if text is None or not isinstance(opened, StudyOutcome):
         raise UsageError(
-            f"run {found.run.run_id} repeats no publication", hint="`seekwise run published/article-2008` does"
+            f"run {opened.run.run_id} repeats no publication", hint="`seekwise run published/article-2008` does"
         )
     style = Style("high" if mean == "high" else "plain", acceptable)
-    tables = printed(text.table, text.grid, found.compared, style)
-    said = words.conclusions(system_choices.choices(found.study, found.compared), text.conclusion)
+    tables = printed(text.table, text.grid, opened.compared, style)
+    said = words.conclusions(system_choices.choices(opened.study, opened.compared), text.conclusion)
     if output is not None:
         try:
-            site.write(output, page(text, tables, said, found))
+            site.write(output, page(text, tables, said, opened))
         except OSError as error:
             raise SeekwiseError(f"cannot write {output}: {error.strerror}", hint="name another place") from error
     if as_json:
-        echo_json(Published(found.run.run_id, words.paragraph(tables), said, tables.tables, tables.grids))
+        echo_json(Published(opened.run.run_id, words.paragraph(tables), said, tables.tables, tables.grids))
         return
-    click.echo(f"run {found.run.run_id}, {found.run.title}, {found.provenance}\n")
+    click.echo(f"run {opened.run.run_id}, {opened.run.title}, {opened.provenance}\n")
     words.show(tables, said, console())
 
 
-def page(text: Publication, tables: Printed, said: list[str], found: StudyOutcome) -> str:
+def page(text: Publication, tables: Printed, said: list[str], study_outcome: StudyOutcome) -> str:
     """One self-contained HTML page."""
     looks = Looks()
-    systems = found.study.system if found.study else ()
+    systems = study_outcome.study.system if study_outcome.study else ()
     graphs = [figure for figure in text.figure if figure.metric]
-    charts = [figures.drawn(graph, found.compared, systems, looks) for graph in graphs]
+    charts = [figures.drawn(graph, study_outcome.compared, systems, looks) for graph in graphs]
     source = (files("seekwise_papers") / "published.html").read_text(encoding="utf-8")
     return site.render(
         site.environment().from_string(source),
-        title=found.plan.study,
-        run=found.run,
-        provenance=found.provenance,
+        title=study_outcome.plan.study,
+        run=study_outcome.run,
+        provenance=study_outcome.provenance,
         sentences=[sentence for sentence in (words.paragraph(tables), *said) if sentence],
         printed=tables,
         means=MEANS,

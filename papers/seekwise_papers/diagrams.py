@@ -83,13 +83,13 @@ def zones_of(drive: str, samples: int = 1500) -> list[Row]:
     capacity = int(drive_model(drive)["capacity_sectors"])
     sectors = [int(capacity * i / samples) for i in range(samples)]
     places = measured(drive, "places", sectors=sectors)["places"]
-    found: list[Row] = []
+    rows: list[Row] = []
     for place in places:
         share = place["sector"] / capacity
-        if not found or found[-1]["sectors"] != place["sectors_on_track"]:
-            found.append({"sectors": place["sectors_on_track"], "radius": place["radius"], "share": share})
-        found[-1] |= {"last_radius": place["radius"], "last_share": share}
-    return found
+        if not rows or rows[-1]["sectors"] != place["sectors_on_track"]:
+            rows.append({"sectors": place["sectors_on_track"], "radius": place["radius"], "share": share})
+        rows[-1] |= {"last_radius": place["radius"], "last_share": share}
+    return rows
 
 
 DRAWS, READS = 41, 12
@@ -184,26 +184,26 @@ def zones(systems: Sequence[System]) -> str:
     """Zones of a disk with their density, and the borders at which equal block distance means another number of
     tracks."""
     drive = disk_of(systems)
-    found = zones_of(drive)
-    radii = [1 - (1 - INNER) * zone["radius"] for zone in found]
+    rows = zones_of(drive)
+    radii = [1 - (1 - INNER) * zone["radius"] for zone in rows]
     # A tick for every so many sectors: the outer tracks are visibly denser.
-    each = max(1, found[0]["sectors"] // 90)
+    each = max(1, rows[0]["sectors"] // 90)
     at = _plane()
     strokes = []
-    for zone, radius, next_radius in zip(found, radii, [*radii[1:], INNER], strict=True):
+    for zone, radius, next_radius in zip(rows, radii, [*radii[1:], INNER], strict=True):
         count = max(8, zone["sectors"] // each)
         for x, y in ((math.cos(a), math.sin(a)) for a in (2 * math.pi * i / count for i in range(count))):
             strokes.append(line(at(radius * x, radius * y), at(next_radius * x, next_radius * y), "#555", 0.8))
     title = ("block number [% of the capacity]", "sectors per track")
-    to, frame = _graph((0.0, 100.0), found[0]["sectors"] * 1.04, title)
+    to, frame = _graph((0.0, 100.0), rows[0]["sectors"] * 1.04, title)
     steps = [
-        to(100 * share, zone["sectors"]) for zone in found for share in (zone["share"], zone["last_share"])
+        to(100 * share, zone["sectors"]) for zone in rows for share in (zone["share"], zone["last_share"])
     ]  # fmt: skip
     rules = [
-        line(to(100 * z["share"], 0), to(100 * z["share"], found[0]["sectors"]), "#D55E00", 1, "4 2") for z in found[1:]
+        line(to(100 * z["share"], 0), to(100 * z["share"], rows[0]["sectors"]), "#D55E00", 1, "4 2") for z in rows[1:]
     ]
-    ratio = found[0]["sectors"] / found[-1]["sectors"]
-    name = f"{_title(drive)}: {len(found)} zones, a stroke per {each} sectors"
+    ratio = rows[0]["sectors"] / rows[-1]["sectors"]
+    name = f"{_title(drive)}: {len(rows)} zones, a stroke per {each} sectors"
     platter = (*strokes, _rings([1, INNER], "#555", 1.4), _rings(radii[1:], "#D55E00", 0.8))
     graph = _panel(
         SIZE + 45, f"outermost track: {ratio:.2f} times the innermost", frame, *rules, curve(steps, width=1.8)

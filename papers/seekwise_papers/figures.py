@@ -34,10 +34,10 @@ def drawn(
     titles = dict(zip(figure.systems, figure.panel_titles or named, strict=True))
     # {panel: {setting: {threads: values of the repeats}}}
     values: dict[str, dict[str, dict[int, list[float]]]] = {}
-    for (system, setting, operation, threads, _), found in repeats(records, figure.metric or "rate").items():
+    for (system, setting, operation, threads, _), repeated in repeats(records, figure.metric or "rate").items():
         if system in figure.systems and operation in asked:
             panel = titles[system] if figure.operation else operations.name(operation)
-            values.setdefault(panel, {}).setdefault(setting, {})[threads] = found
+            values.setdefault(panel, {}).setdefault(setting, {})[threads] = repeated
     if not values:
         return None
     panels = list(titles.values()) if figure.operation else [operations.name(name) for name in asked]
@@ -55,6 +55,7 @@ def drawn(
                 for setting in settings
                 if setting in values[panel]
             ),
+            figure.y_max,
         )
         for panel in panels
         if panel in values

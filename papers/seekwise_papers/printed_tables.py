@@ -216,8 +216,8 @@ def _mean(values: Sequence[float]) -> float | None:
 def _of_side(side: Side, operation: str, known: Values) -> list[list[float]]:
     setting = setting_of(side, known)
     return [
-        found
-        for (system, label, name, *_), found in known.items()
+        repeated
+        for (system, label, name, *_), repeated in known.items()
         if (system, label, name) == (side.system, setting, operation)
     ]
 

@@ -39,8 +39,8 @@ class Figure(Part):
     systems: Annotated[list[str], BeforeValidator(as_list)] = []
     """A panel each, left to right, on a common y axis."""
     panel_titles: list[str] = []
-    y_min: float | None = None
     y_max: float | None = None
+    """Where its y axis ends, if that is known; all begin at zero."""
 
 
 class Side(Part):

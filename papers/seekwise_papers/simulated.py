@@ -164,7 +164,7 @@ def run(texts: list[str], workers: int, tell: trials.Tell | None = None) -> list
 def _metrics(document: dict[str, Any], result: dict[str, Any]) -> dict[str, float]:
     moved = result if "report" in document else result["phases"][0]
     samples = result.get("call_rate_mean")
-    found = {
+    metrics = {
         "rate": samples / GNOME_DISKS_MB
         if samples
         else moved["bytes"] / trials.PRINTED_MB / (moved["elapsed_ns"] / 1e9),
@@ -172,8 +172,8 @@ def _metrics(document: dict[str, Any], result: dict[str, Any]) -> dict[str, floa
         "access_max": moved["latency_max_ns"] / 1e6,
     }
     if "report" in document:
-        found |= trials.cpu_metrics(result, document["cell"]["phases"][0]["jobs"][0]["threads"])
-    return found
+        metrics |= trials.cpu_metrics(result, document["cell"]["phases"][0]["jobs"][0]["threads"])
+    return metrics
 
 
 def _bytes_of_a_thread(setup: Setup, operation: str) -> int:

@@ -44,10 +44,10 @@ def reason(error: Exception) -> str:
 def rows(text: str) -> list[tuple[str, Mapping[str, str]]]:
     """The rows, each with its name. Raises ValueError where the text is no table."""
     try:
-        found = list(csv.DictReader(io.StringIO(text), restkey="more", restval=""))
+        read = list(csv.DictReader(io.StringIO(text), restkey="more", restval=""))
     except csv.Error as error:
         raise ValueError(str(error)) from None
-    return [(", ".join(str(row[name]) for name in HEADER.split(",") if name != "mb_per_s"), row) for row in found]
+    return [(", ".join(str(row[name]) for name in HEADER.split(",") if name != "mb_per_s"), row) for row in read]
 
 
 def answer(row: Mapping[str, str], source: SimulatedResults) -> tuple[float, float]:

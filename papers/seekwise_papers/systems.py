@@ -27,27 +27,27 @@ def published() -> dict[str, Study]:
 @cache
 def systems() -> dict[str, Setup]:
     """Every system of the published studies, and every drive alone, by name."""
-    found: dict[str, Setup] = {}
+    setups: dict[str, Setup] = {}
     for study in published().values():
         for system in study.system:
-            found[system.name] = of_system(study, system)
+            setups[system.name] = of_system(study, system)
     article = published()[ARTICLE]
     host = article.system[0]
     for drive in DRIVES:
         alone = System(name=drive, drive=drive, kernel=host.kernel, options=dict(host.options))
-        found[drive] = of_system(article, alone)
-    return found
+        setups[drive] = of_system(article, alone)
+    return setups
 
 
 def setup_of(name: str, options: tuple[Option, ...] = ()) -> Setup:
     """A system or drive by its name, changed by the options; NotModelled where there is none."""
     try:
-        found = systems()[name]
+        setup = systems()[name]
     except KeyError:
         raise NotModelled(f"there is no system or drive `{name[:40]}`") from None
     for option, value in options:
-        found = _with(found, option, value)
-    return found
+        setup = _with(setup, option, value)
+    return setup
 
 
 def _with(setup: Setup, option: str, value: str | float) -> Setup:

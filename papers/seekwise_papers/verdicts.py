@@ -45,11 +45,11 @@ def outcomes(document: Mapping[str, Any], source: SimulatedResults) -> list[Outc
     facts: dict[str, list[Mapping[str, Any]]] = {}
     for number, cell in enumerate(cells, start=1):
         facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
-    found: list[Outcome] = []
+    checked: list[Outcome] = []
     for fact, printed in facts.items():
         known, reasons = zip(*(_outcome(cell, by_id, source) for cell in printed), strict=True)
-        found.append((fact, all(known), next(filter(None, reasons), None)))
-    return found
+        checked.append((fact, all(known), next(filter(None, reasons), None)))
+    return checked
 
 
 def _outcome(

@@ -95,11 +95,11 @@ class Reader:
     def read(self, lines: Iterable[str]) -> None:
         """Lines of the kernel's trace buffer, in order of time; lines of other processes and files are skipped."""
         for line in lines:
-            found = _LINE.match(line)
-            if not found:
+            match = _LINE.match(line)
+            if not match:
                 continue
-            pid, event, rest = int(found[1]), found[3], found[4]
-            now_ns = round(float(found[2]) * 1e6) * 1000
+            pid, event, rest = int(match[1]), match[3], match[4]
+            now_ns = round(float(match[2]) * 1e6) * 1000
             if event == "sched_process_fork":
                 child = _CHILD.search(" " + rest)
                 if child and int(child[1]) in self._of:
@@ -110,11 +110,11 @@ class Reader:
                 self._event(stream, pid, now_ns, event, rest)
 
     def _is_here(self, rest: str) -> bool:
-        found = _DEVICE.search(rest)
-        if not found:
+        match = _DEVICE.search(rest)
+        if not match:
             return True
-        base = 16 if found[1] else 10
-        return (int(found[2], base), int(found[3], base)) == self._device
+        base = 16 if match[1] else 10
+        return (int(match[2], base), int(match[3], base)) == self._device
 
     def files(self) -> tuple[RecordedFile, ...]:
         """In the order of their numbers in calls."""
@@ -154,11 +154,11 @@ class Reader:
             self._ext4(stream, now_ns, event, rest)
 
     def _touched(self, stream: _Stream, now_ns: int, event: str, rest: str) -> None:
-        found = _RANGE.search(rest)
-        file = self._file(int(found[1], 16)) if found else None
-        if found is None or file is None:
+        match = _RANGE.search(rest)
+        file = self._file(int(match[1], 16)) if match else None
+        if match is None or file is None:
             return
-        first, last = int(found[2]) // PAGE, int(found[3] or found[2]) // PAGE
+        first, last = int(match[2]) // PAGE, int(match[3] or match[2]) // PAGE
         if event == "mm_filemap_get_pages":
             before = stream.rows[-1]  # the unit has begun
             if before[:2] == [READ, file] and before[2] < first and before[2] + before[3] == last + 1:
@@ -171,24 +171,24 @@ class Reader:
             self._add(stream, now_ns, FAULT, file, page, 1)
 
     def _direct(self, stream: _Stream, now_ns: int, rest: str) -> None:
-        found = _DIRECT.search(rest)
-        file = self._file(int(found[1], 16)) if found else None
-        if found is not None and file is not None:
-            start, length = int(found[2], 16), max(1, int(found[3], 16))
+        match = _DIRECT.search(rest)
+        file = self._file(int(match[1], 16)) if match else None
+        if match is not None and file is not None:
+            start, length = int(match[2], 16), max(1, int(match[3], 16))
             kind = DIRECT_WRITE if "WRITE" in rest else DIRECT_READ
             first = start // PAGE
             self._add(stream, now_ns, kind, file, first, (start + length - 1) // PAGE - first + 1)
 
     def _ext4(self, stream: _Stream, now_ns: int, event: str, rest: str) -> None:
-        found = _EXT4.search(rest)
-        inode = int(found[1]) if found else -1
+        match = _EXT4.search(rest)
+        inode = int(match[1]) if match else -1
         if event.endswith("write_begin") and inode not in self._names:
             self._names[inode] = f"own/{inode}"
         file = self._file(inode)
-        if found is None or file is None:
+        if match is None or file is None:
             return
         if event.endswith("write_begin"):
-            self._written(stream, now_ns, inode, file, int(found[2]), int(found[3]))
+            self._written(stream, now_ns, inode, file, int(match[2]), int(match[3]))
         elif event == "ext4_allocate_blocks":
             if stream.syncing is not None and stream.syncing[0] == file:
                 stream.syncing = (file, True)
@@ -217,22 +217,22 @@ class Reader:
         self._add(stream, now_ns, WRITE, file, first, last - first + 1)
 
     def _locked(self, stream: _Stream, now_ns: int, rest: str) -> None:
-        found = _LOCK.search(rest)
-        if found is None or "FL_CLOSE" in rest:
+        match = _LOCK.search(rest)
+        if match is None or "FL_CLOSE" in rest:
             return
-        lock = self._locks.setdefault((int(found[1], 16), int(found[3])), len(self._locks))
-        if int(found[5]) != 0:
+        lock = self._locks.setdefault((int(match[1], 16), int(match[3])), len(self._locks))
+        if int(match[5]) != 0:
             # Asked in vain: until it gets it, it waits.
             if stream.asked is None:
                 stream.asked = now_ns
             return
-        if found[2] == "F_WRLCK" and lock not in stream.held:
+        if match[2] == "F_WRLCK" and lock not in stream.held:
             if stream.asked is not None:
                 stream.idle_ns += now_ns - stream.asked
                 stream.asked = None
             stream.held.add(lock)
             self._add(stream, now_ns, LOCK, lock, 0, 0)
-        elif found[2] != "F_WRLCK" and lock in stream.held:
+        elif match[2] != "F_WRLCK" and lock in stream.held:
             stream.held.discard(lock)
             self._add(stream, now_ns, UNLOCK, lock, 0, 0)
 

@@ -66,8 +66,8 @@ def _depth(text: str) -> int:
     """How deep the tables and lists of a TOML text lie within each other, without the table that a header opened; one
     pass."""
     deepest = brackets = dots = 0
-    for found in _PIECE.finditer(text):
-        piece = found[0]
+    for bracket in _PIECE.finditer(text):
+        piece = bracket[0]
         if piece in "[{":
             brackets += 1
             dots = 0

@@ -152,9 +152,9 @@ def read(text: str) -> DriveQuery:
     """`WD Red 4 TB` as maker, family and capacity."""
     plain = text.lower().replace("_", " ").replace("-", " ")
     size: float | None = None
-    if found := re.search(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(tb|gb|t|g)\b", plain):
-        size = float(found[1]) * (1e12 if found[2].startswith("t") else 1e9)
-        plain = plain.replace(found[0], " ")
+    if capacity := re.search(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(tb|gb|t|g)\b", plain):
+        size = float(capacity[1]) * (1e12 if capacity[2].startswith("t") else 1e9)
+        plain = plain.replace(capacity[0], " ")
     # `970evo` is written without a space, too; `mx500` and `990p` are one word.
     plain = re.sub(r"\b(\d+)([a-z]{3,})", r"\1 \2", plain)
     words = {word for word in re.findall(r"[a-z]+\d[a-z0-9]*|[a-z]+|\d+[a-z0-9]*", plain) if len(word) > 1}
@@ -165,7 +165,7 @@ def read(text: str) -> DriveQuery:
 @functools.cache
 def shipped_models() -> tuple[Known, ...]:
     """Every drive model that ships, without the disks of the recordings and the null device."""
-    found = []
+    models = []
     for name in _core.drive_models():
         model = json.loads(_core.drive_model(name))
         if model["kind"] not in ("hdd", "ssd"):
@@ -176,8 +176,8 @@ def shipped_models() -> tuple[Known, ...]:
         short = read(f"{name} {model['name'].partition('(')[0]}")
         sold = read(model["name"]).capacity_bytes or float(capacity)
         words = short.words - set(ROLES)
-        found.append(Known(name, model["name"], _kind(model), own.makers, own.words, words, capacity, sold))
-    return tuple(found)
+        models.append(Known(name, model["name"], _kind(model), own.makers, own.words, words, capacity, sold))
+    return tuple(models)
 
 
 def _kind(model: Mapping[str, object]) -> str:

@@ -83,9 +83,9 @@ def _within(path: Path, call: Callable[[int], Any]) -> Any:
         if user > 0:
             return _as_user(user, lambda: call(os.open(below, _FIND, dir_fd=at)))
         for name in below.parts:
-            found = os.open(name, _FIND | os.O_NOFOLLOW, dir_fd=at)
+            descriptor = os.open(name, _FIND | os.O_NOFOLLOW, dir_fd=at)
             os.close(at)
-            at = found
+            at = descriptor
         return call(at)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None

@@ -42,11 +42,11 @@ class Simulation:
         """A row per operation of each trial, as `pandas.DataFrame` takes them: every factor, `setting`, `repetition`,
         `operation`, `rate_mb_s` (10⁶ bytes/s), `iops`, `latency_mean_us`, `latency_p99_us` (None where too few requests
         tell) and `cpu_mb_per_s` (MB moved per second of system CPU, or None)."""
-        found: list[dict[str, object]] = []
+        rows: list[dict[str, object]] = []
         for record in self.records:
             for phase in record.phases:
                 p99_ns = phase.percentiles_ns.get("99")
-                found.append(
+                rows.append(
                     {
                         **record.factors,
                         "setting": record.setting,
@@ -60,7 +60,7 @@ class Simulation:
                         "cpu_mb_per_s": phase.cpu_efficiency,
                     }
                 )
-        return found
+        return rows
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,8 @@ def load(run: str = "last", *, db: str | Path | None = None) -> Simulation:
     from seekwise.store.database import Store
 
     with Store.open(None if db is None else Path(db), create=False) as store:
-        found = store.run(run)
-        return Simulation(found, tuple(store.records(found.run_id)))
+        stored = store.run(run)
+        return Simulation(stored, tuple(store.records(stored.run_id)))
 
 
 def analyse(run: Simulation) -> Analysis:
@@ -169,12 +169,14 @@ def analyse(run: Simulation) -> Analysis:
 
 def plot(analysis: Analysis, name: str | None = None) -> list[Picture]:
     """The charts of the report, or only that of this name. Raises UsageError for a name that none has."""
-    found = [Picture(title, svg) for title, svg in analysis.report.pictures()]
+    pictures = [Picture(title, svg) for title, svg in analysis.report.pictures()]
     if name is None:
-        return found
-    chosen = [picture for picture in found if picture.name == name]
+        return pictures
+    chosen = [picture for picture in pictures if picture.name == name]
     if not chosen:
-        raise UsageError(f"no chart is called {name!r}", hint="charts: " + ", ".join(picture.name for picture in found))
+        raise UsageError(
+            f"no chart is called {name!r}", hint="charts: " + ", ".join(picture.name for picture in pictures)
+        )
     return chosen
 
 

@@ -61,5 +61,9 @@ def _scheduler(row: dict[str, Any]) -> Scheduler:
 
 def testbed_modules(name: str) -> list[str]:
     """Modules that a guest of the testbed has to load for a scheduler, as the kernel spells loaded modules."""
-    found = registry().get(name)
-    return [found.module.replace("-", "_")] if found is not None and found.module and found.loaded_by_testbed else []
+    scheduler = registry().get(name)
+    return (
+        [scheduler.module.replace("-", "_")]
+        if scheduler is not None and scheduler.module and scheduler.loaded_by_testbed
+        else []
+    )

@@ -20,7 +20,7 @@ PIPE = [
 @pytest.mark.parametrize("words", PIPE, ids=lambda words: " ".join(words))
 def test_nobody_waits_for_a_pipe(seekwise, tmp_path, words):
     os.mkfifo(tmp_path / "pipe.toml")
-    done = seekwise(*(word.replace("PIPE", str(tmp_path / "pipe.toml")) for word in words), status=None, timeout=20)
+    done = seekwise(*(word.replace("PIPE", str(tmp_path / "pipe.toml")) for word in words), status=None, timeout=60)
     assert done.returncode in (1, 2, 3, 4), done.stderr
     assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
 

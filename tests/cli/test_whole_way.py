@@ -222,7 +222,7 @@ def test_kills_at_random_moments_lose_nothing_and_change_nothing(seekwise, mount
             except subprocess.TimeoutExpired:
                 process.kill()
             process.communicate(timeout=60)
-        wait_for(lambda: fios(folder) == [], 10)
+        wait_for(lambda: fios(folder) == [])
         seekwise("revert", status=None)
         assert settings_of(loop.name) == before
         assert nothing_left(folder)

@@ -226,9 +226,9 @@ def test_a_starter_that_takes_its_time_to_die_is_waited_for_and_its_scratch_fold
     folder = tmp_path / "target"
     folder.mkdir()
     environment = {**os.environ, "SEEKWISE_STATE": str(tmp_path / "state")}
-    done = subprocess.run([sys.executable, "-c", DYING_SLOWLY, str(folder)], env=environment, timeout=30)
+    done = subprocess.run([sys.executable, "-c", DYING_SLOWLY, str(folder)], env=environment, timeout=120)
     assert done.returncode == -signal.SIGKILL
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while list(folder.iterdir()) and time.monotonic() < end:
         time.sleep(0.05)
     assert not list(folder.iterdir())

@@ -60,15 +60,17 @@ def left() -> set[str]:
     return found
 
 
-def is_tracing(process: subprocess.Popen) -> bool:
-    return any(list((root / "instances").glob(f"seekwise-{process.pid}-*")) for root in tracefs.ROOTS)
+def is_tracing(process: subprocess.Popen, *, begun: bool = False) -> bool:
+    """Whether it has a tracing instance, and with `begun` one whose events are taken."""
+    instances = (path for root in tracefs.ROOTS for path in (root / "instances").glob(f"seekwise-{process.pid}-*"))
+    return any(not begun or (path / "tracing_on").read_text().strip() == "1" for path in instances)
 
 
 def killed(process: subprocess.Popen, number: int) -> str:
     family = [process.pid, *(each.pid for each in psutil.Process(process.pid).children(recursive=True))]
     os.kill(process.pid, number)
     _, said = process.communicate(timeout=60)
-    psutil.wait_procs([psutil.Process(pid) for pid in family if psutil.pid_exists(pid)], timeout=20)
+    psutil.wait_procs([psutil.Process(pid) for pid in family if psutil.pid_exists(pid)], timeout=60)
     return said
 
 
@@ -93,7 +95,7 @@ def test_a_killed_recording_leaves_nothing_after_the_next_command(loop, tmp_path
         process = seekwise(
             "record", f"/dev/{loop}", "--for", "60s", "--output", tmp_path / "x.swt", folder=tmp_path, start=True
         )
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while chance.random() < 0.99 and not is_tracing(process) and time.monotonic() < end:
             time.sleep(0.02)
         time.sleep(chance.random() * 0.3)
@@ -108,15 +110,13 @@ def test_a_killed_recording_leaves_nothing_after_the_next_command(loop, tmp_path
 def test_a_recording_that_is_told_to_end_keeps_what_it_has(loop, tmp_path, number):
     path = tmp_path / "x.swt"
     process = seekwise("record", f"/dev/{loop}", "--for", "60s", "--output", path, folder=tmp_path, start=True)
-    end = time.monotonic() + 30
-    while not is_tracing(process) and time.monotonic() < end:
+    end = time.monotonic() + 120
+    while not is_tracing(process, begun=True) and time.monotonic() < end:
         time.sleep(0.01)
-    time.sleep(1)
     with open(f"/dev/{loop}", "rb", buffering=0) as device:
         for place in range(50):
             os.posix_fadvise(device.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             os.pread(device.fileno(), 4096, place * 262_144)
-    time.sleep(0.5)
     said = killed(process, number)
     assert process.returncode == 0, said
     _, chunks = open_trace(path)
@@ -144,7 +144,7 @@ def test_a_killed_guard_leaves_nothing_after_the_next_command(loop, tmp_path, co
         worker = guard_log.process_of(str(found[-1]["id"]), state)
         time.sleep(chance.random() * 0.4)
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
         with contextlib.suppress(ProcessLookupError):
             os.kill(worker.pid, signal.SIGKILL)
         while worker.alive:

@@ -73,10 +73,10 @@ def test_the_room_for_files_is_that_of_the_largest(value, most, tmp_path):
 
 def test_a_pattern_that_backtracks_ends_within_its_time(monkeypatch):
     monkeypatch.setattr(own, "SEARCH_S", 0.5)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(UsageError, match="takes more than"):
         own.number_of(re.compile("(a+)+$"), "a" * 40 + "b")
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("text", ["v=nan", "v=inf", "v=-1", "v=", "v=1e999", "none"])

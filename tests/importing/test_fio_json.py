@@ -397,3 +397,68 @@ def test_a_run_is_not_called_what_names_another(name, tmp_path):
     words = ["import", str(FOREIGN / "fio-none.1.json"), "--db", str(tmp_path / "r.db"), "--name"]
     assert CliRunner().invoke(cli, [*words, name]).exit_code == 2
     assert CliRunner().invoke(cli, [*words, "2026"]).exit_code == 0
+
+
+def test_a_job_that_begins_when_the_other_has_ended_did_not_run_beside_it(tmp_path):
+    text = json.loads(RAW["grp"])
+    (job,) = text["jobs"]
+    second = json.loads(json.dumps(job))
+    delay = -(-int(job["read"]["runtime"]) // 1000)
+    second["jobname"], second["job options"] = "late", {**job["job options"], "bs": "8k"}
+    for startdelay, beside in (("0", True), (f"{delay}s", False)):
+        second["job options"]["startdelay"] = startdelay
+        (tmp_path / "x.json").write_text(json.dumps({**text, "jobs": [job, second]}))
+        _, records = importing.read([tmp_path / "x.json"])
+        assert ["beside" in record.factors for record in records] == [beside, beside]
+
+
+def test_writes_of_a_mixed_load_that_syncs_are_timed_without_its_reads(tmp_path):
+    text = json.loads(RAW["fsync8"])
+    job = text["jobs"][-1]
+    job["job options"]["rw"] = "rw"
+    job["read"] = {**job["write"], "lat_ns": {**job["write"]["lat_ns"], "mean": 9e9, "max": 9_000_000_000}}
+    job["write"]["lat_ns"]["mean"] = 20_000.0
+    (tmp_path / "x.json").write_text(json.dumps({**text, "jobs": [job]}))
+    run, _ = importing.read([tmp_path / "x.json"])
+    assert "the writes before it 0.02 ms on average" in notes(run)
+
+
+def test_percentiles_that_fio_was_told_to_leave_out_are_not_laid_to_several_jobs(tmp_path):
+    text = json.loads(RAW["noclat"])
+    for job in text["jobs"]:
+        job["read"]["clat_ns"].pop("percentile", None)
+        job["read"]["lat_ns"].pop("percentile", None)
+    (tmp_path / "x.json").write_text(json.dumps(text))
+    run, _ = importing.read([tmp_path / "x.json"])
+    assert "p99 is absent: fio wrote no percentiles" in notes(run)
+
+
+def test_a_summary_of_fio_s_figures_is_said_to_lack_the_requests(tmp_path):
+    side = {"io_bytes": 17179869184, "bw_bytes": 38000000, "iops": 9280.5, "clat_ns": {"mean": 3400000}}
+    (tmp_path / "x.json").write_text(json.dumps({"fio version": "fio-3.36", "jobs": [{"jobname": "a", "write": side}]}))
+    with pytest.raises(SeekwiseError, match="lacks 'total_ios'"):
+        importing.read([tmp_path / "x.json"])
+
+
+def test_syncs_that_an_old_fio_did_not_time_are_in_the_rate_of_its_writes(tmp_path):
+    text = json.loads(RAW["fsync8"])
+    job = text["jobs"][-1]
+    job.pop("sync")
+    (tmp_path / "x.json").write_text(json.dumps({**text, "jobs": [job]}))
+    run, (record,) = importing.read([tmp_path / "x.json"])
+    took_ms = job["write"]["runtime"] / job["write"]["total_ios"]
+    assert f"did not time the syncs; a write with its share of them took {took_ms:.3g} ms" in notes(run)
+    assert "page cache" not in notes(run)
+    assert len(record.phases) == 1
+
+
+def test_a_client_s_job_without_options_is_said_to_have_no_pattern_and_has_the_size_of_its_requests(tmp_path):
+    text = json.loads(RAW["client2"][RAW["client2"].index("{\n") :])
+    for job in text["client_stats"]:
+        job.pop("job options", None)
+    text["global options"] = {"direct": "1"}
+    (tmp_path / "x.json").write_text(json.dumps(text))
+    run, records = importing.read([tmp_path / "x.json"])
+    assert "does not have this job's pattern (`rw`)" in notes(run)
+    side = next(job[name] for job in text["client_stats"] for name in ("read", "write") if job[name]["total_ios"])
+    assert records[0].factors["block_bytes"] == side["io_bytes"] / side["total_ios"]

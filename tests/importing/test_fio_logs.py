@@ -110,3 +110,92 @@ def test_a_coarser_histogram_has_the_upper_bounds_of_its_wider_bins(tmp_path):
     bins[20] = 100  # bins 160 to 167 of the full histogram; 128 to 255 ns in steps of 2, so the last ends at 207 ns
     _, phase = of_lines(tmp_path, clat_hist=f"1000,0,4096,{','.join(map(str, bins))}\n")
     assert phase.latency_bins == {207: 100}
+
+
+LAT = "500, {0}, 0, 0, 0\n1000, {0}, 0, 0, 0\n1500, {0}, 0, 0, 0\n"
+RATE = {"bw": LAT.format(4000), "iops": LAT.format(1000)}
+
+
+def imported(folder: Path, *words: str, only: str = "*.log", **logs: str):
+    """(the record, what the run says) of logs that are written here."""
+    for kind, text in logs.items():
+        (folder / f"x_{kind}.1.log").write_text(text)
+    run, (record,) = importing.read(
+        sorted(folder.glob(only)), given=parse_given(["operation=rand_read", "block=4k", *words])
+    )
+    return record, " ".join(run.plan["notes"])
+
+
+def json_of_the_run(folder: Path, **options: str) -> None:
+    """fio's JSON of a run that wrote the logs: 1,500 requests in 1.5 s, 0.9 ms on average."""
+    side = {"io_bytes": 6_144_000, "io_kbytes": 6000, "runtime": 1500, "total_ios": 1500, "short_ios": 0}
+    latency = {"min": 1, "max": 9_000_000, "mean": 900_000.0, "percentile": {"99.000000": 2_000_000}}
+    idle = {**side, "io_bytes": 0, "io_kbytes": 0, "total_ios": 0, "lat_ns": {**latency, "mean": 0.0}}
+    job = {
+        "jobname": "j", "groupid": 0, "error": 0, "usr_cpu": 1.0, "sys_cpu": 1.0,
+        "job options": {"rw": "randread", "bs": "4k", "write_lat_log": "/results/x", **options},
+        "read": {**side, "lat_ns": latency}, "write": idle,
+    }  # fmt: skip
+    (folder / "run.json").write_text(json.dumps({"fio version": "fio-3.33", "jobs": [job]}))
+
+
+def test_the_longest_of_each_window_is_no_mean_where_parts_do_not_add_up(tmp_path):
+    parts = {"slat": LAT.format(300_000), "clat": LAT.format(9_000_000), "lat": LAT.format(9_010_000)}
+    record, said = imported(tmp_path, **RATE, **parts)
+    (phase,) = record.phases
+    assert (phase.latency_mean_ns, phase.latency_max_ns) == (0, 9_010_000)
+    assert "longest request of each window (log_max_value)" in said
+
+
+def test_means_add_up_and_need_no_doubt(tmp_path):
+    parts = {"slat": LAT.format(10_000), "clat": LAT.format(890_000), "lat": LAT.format(900_001)}
+    record, said = imported(tmp_path, **RATE, **parts)
+    assert record.phases[0].latency_mean_ns == pytest.approx(900_001)
+    assert "log_max_value" not in said
+
+
+@pytest.mark.parametrize(("slat", "words"), [("", ()), (None, ("iodepth=1",))])
+def test_more_in_flight_than_the_depth_are_no_means(tmp_path, slat, words):
+    """An empty log of submission times is that of a synchronous engine, which has one request in flight."""
+    record, said = imported(
+        tmp_path, *words, **RATE, lat=LAT.format(9_000_000), **({} if slat is None else {"slat": slat})
+    )
+    assert (record.phases[0].latency_mean_ns, record.phases[0].latency_max_ns) == (0, 9_000_000)
+    assert "the longest of all took 9 ms" in said
+    record, said = imported(tmp_path, *words, lat=LAT.format(900_000))
+    assert record.phases[0].latency_mean_ns == pytest.approx(900_000)
+    assert "log_max_value" not in said
+
+
+def test_a_log_that_could_hold_either_says_so(tmp_path):
+    record, said = imported(tmp_path, **RATE, lat=LAT.format(9_000_000))
+    assert record.phases[0].latency_mean_ns == pytest.approx(9_000_000)
+    assert "with log_max_value, the longest of its requests, and nothing here says which" in said
+
+
+def test_the_json_beside_the_logs_says_which(tmp_path):
+    json_of_the_run(tmp_path, log_avg_msec="500", log_max_value="1")
+    record, said = imported(tmp_path, **RATE, lat=LAT.format(9_000_000))
+    assert record.phases[0].latency_mean_ns == 0
+    assert "run.json holds the same run" in said
+    json_of_the_run(tmp_path, log_avg_msec="500")
+    record, said = imported(tmp_path)
+    assert record.phases[0].latency_mean_ns == pytest.approx(9_000_000)
+    assert "log_max_value" not in said
+
+
+def test_logs_imported_with_the_json_of_their_run_count_it_once(tmp_path):
+    json_of_the_run(tmp_path, log_avg_msec="500", log_max_value="1")
+    record, said = imported(tmp_path, only="*", **RATE, lat=LAT.format(9_000_000))
+    assert record.phases[0].latency_mean_ns == 900_000
+    assert "3 logs of" in said and "left out: fio's JSON holds the same" in said
+
+
+def test_both_columns_are_the_mean_and_the_longest(tmp_path):
+    both = "500, {0}, {1}, 0, 0, 0\n1000, {0}, {1}, 0, 0, 0\n1500, {0}, {1}, 0, 0, 0\n"
+    rates = {"bw": both.format(4000, 4000), "iops": both.format(1000, 1000)}
+    record, said = imported(tmp_path, **rates, lat=both.format(900_000, 9_000_000))
+    (phase,) = record.phases
+    assert (phase.latency_mean_ns, phase.latency_max_ns) == (pytest.approx(900_000), 9_000_000)
+    assert phase.iops == pytest.approx(1000)
+    assert "log_max_value" not in said

@@ -115,3 +115,78 @@ def test_a_sum_over_reads_and_writes_is_not_added_to_them():
     assert (phase.operation, phase.ios, phase.bytes) == ("mixed", 3044 + 2159, (3044 + 2159) * 4096)
     assert phase.reported_percentiles_ns["99"] == 603_000, "of the sum, which has a distribution over both"
     assert phase.latency_mean_ns == pytest.approx(183_993, rel=1e-3)
+
+
+def text_of(*jobs: tuple[str, str, str]) -> str:
+    """Normal output of jobs of one run: (name, pattern, side), each of 1,000 requests of 4 KiB in a second."""
+    openings = [
+        f"{name}: (g=0): rw={rw}, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1"
+        for name, rw, _ in jobs
+    ]
+    printed = []
+    for number, (name, _, side) in enumerate(jobs):
+        issued = "1000,0,0,0" if side == "read" else "0,1000,0,0"
+        printed += [
+            f"{name}: (groupid=0, jobs=1): err= 0: pid={number}: Sat Nov 28 04:56:14 2026",
+            f"  {side}: IOPS=1000, BW=4000KiB/s (4096kB/s)(4000KiB/1000msec)",
+            "     lat (usec): min=10, max=2000, avg=900.00, stdev=1.00",
+            f"     issued rwts: total={issued} short=0,0,0,0 dropped=0,0,0,0",
+        ]
+    return "\n".join([*openings, "fio-3.33", f"Starting {len(jobs)} processes", *printed, ""])
+
+
+def test_jobs_of_two_names_that_do_the_same_at_once_are_one_load(tmp_path):
+    (tmp_path / "x.txt").write_text(
+        text_of(("a", "randread", "read"), ("b", "randread", "read"), ("c", "write", "write"))
+    )
+    _, records = importing.read([tmp_path / "x.txt"])
+    assert [(r.factors["threads"], r.phases[0].ios, r.factors["beside"]) for r in records] == [
+        (2, 2000, "c"), (1, 1000, "a, b")]  # fmt: skip
+
+
+def test_a_job_s_pattern_is_that_of_its_own_run(tmp_path):
+    (tmp_path / "x.txt").write_text(text_of(("a", "randread", "read")) + text_of(("a", "write", "write")))
+    _, records = importing.read([tmp_path / "x.txt"])
+    assert [r.phases[0].operation for r in records] == ["rand_read", "seq_write"]
+
+
+def test_the_empty_terse_line_of_a_job_without_statistics_is_passed_over(tmp_path):
+    job = (FILES / "fio-terse-v5.txt").read_text().splitlines()[0]
+    fields = job.split(";")
+    idle = ["", "-1", "0", *("0" if "%=" not in field else field for field in fields[5:])]
+    (tmp_path / "x.txt").write_text(";".join([*fields[:2], *idle]) + "\n" + job + "\n")
+    _, records = importing.read([tmp_path / "x.txt"], given=parse_given(["operation=rand_read"]))
+    assert [r.phases[0].bytes for r in records] == [int(fields[5]) * 1024]
+
+
+def test_a_megabyte_of_the_first_kdiskmark_is_2_to_the_20(tmp_path):
+    (tmp_path / "k.txt").write_text(
+        "KDiskMark: https://github.com/JonMagon/KDiskMark\n[Read]\n"
+        "Sequential 1 MiB (Q= 8, T= 1):   500.000 MB/s [    500.0 IOPS] < 15000.00 us>\n"
+        "    Random 4 KiB (Q= 1, T= 1):    40.000 MB/s [  10240.0 IOPS] <    90.00 us>\n"
+    )
+    run, records = importing.read([tmp_path / "k.txt"])
+    assert [rate for *_, rate in loads(records)] == [524.29, 41.94]
+    assert "calls 1,048,576 bytes a megabyte" in " ".join(run.plan["notes"])
+
+
+def test_requests_of_yabs_have_the_digits_of_its_rate(tmp_path):
+    (tmp_path / "y.txt").write_text(
+        "fio Disk Speed Tests (Mixed R/W 50/50):\nBlock Size | 4k            (IOPS) | 1m           (IOPS)\n"
+        "Read       | 12.79 MB/s    (3.1k) | 491.65 MB/s    (480)\nWrite      | 12.79 MB/s    (3.1k) | 524.40 MB/s    (512)\n"
+    )
+    _, records = importing.read([tmp_path / "y.txt"])
+    assert [round(record.phases[0].iops) for record in records] == [round(2 * 12_790 / 4), 992]
+
+
+def test_the_sum_of_clients_is_not_of_the_last_job(tmp_path):
+    job = text_of(("w", "write", "write"))
+    whole = (
+        text_of(("r", "randread", "read")).partition("processes\n")[2].replace("r: (groupid", "All clients: (groupid")
+    )
+    (tmp_path / "x.txt").write_text(
+        job + whole.replace("total=1000,0", "total=9000,7000").replace("max=2000", "max=8000")
+    )
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].operation, record.phases[0].ios) == ("seq_write", 1000)
+    assert record.phases[0].latency_max_ns == 2_000_000

@@ -122,9 +122,9 @@ class TestOnStorage:
 
     def test_a_command_longer_than_the_budget_is_told_early_with_what_it_needs(self, seekwise, storage):
         began = time.monotonic()
-        done = seekwise("tune", str(storage.folder), "--budget", "20s", "--", "sleep", "4", status=2)
-        assert time.monotonic() - began < 12, "told when the first run ends, not at the end of the budget"
-        assert "so far" in done.stderr and "--budget" in done.stderr and "takes 4" in done.stderr
+        done = seekwise("tune", str(storage.folder), "--budget", "60s", "--", "sleep", "6", status=2)
+        assert time.monotonic() - began < 40, "told when the first run ends, not at the end of the budget"
+        assert "so far" in done.stderr and "--budget" in done.stderr and "takes 6" in done.stderr
 
     def test_kill_9_leaves_the_setting_no_program_and_every_run_so_far(self, seekwise, storage, tmp_path):
         before = settings_of(storage.name)
@@ -135,10 +135,10 @@ class TestOnStorage:
         # A busy machine may need long before the first run: four records are five runs and one that goes on.
         assert _is_soon(lambda: log.exists() and len(log.read_text().splitlines()) >= 6, 60)
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=30)
-        assert _is_soon(lambda: settings_of(storage.name) == before, 15)
+        process.communicate(timeout=60)
+        assert _is_soon(lambda: settings_of(storage.name) == before, 60)
         assert _is_soon(
-            lambda: not [each for each in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(each)], 15
+            lambda: not [each for each in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(each)], 60
         )
         document = json.loads(seekwise("results", "last", "--json").stdout)
         assert len(document.get("records", [])) >= 4 or document["uses"]
@@ -171,7 +171,7 @@ def test_a_number_that_a_command_prints_has_no_unit_of_ours():
 
 def test_a_program_that_writes_without_end_does_not_fill_the_memory():
     status, _, text = own._timed(
-        ("sh", "-c", "yes | head -c 700000000; sleep 1.2; echo the end"), time.monotonic() + 30, lambda _: None
+        ("sh", "-c", "yes | head -c 700000000; sleep 1.2; echo the end"), time.monotonic() + 200, lambda _: None
     )
     assert status == 0
     assert text.endswith("the end\n") and len(text) <= own.OUTPUT_KEPT_BYTES

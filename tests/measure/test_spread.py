@@ -54,14 +54,14 @@ def count(path: Path) -> int:
     """Trials on file so far."""
     if not path.exists():
         return 0
-    with sqlite3.connect(path, timeout=10) as connection:
+    with sqlite3.connect(path, timeout=60) as connection:
         try:
             return connection.execute("SELECT count(*) FROM trial").fetchone()[0]
         except sqlite3.OperationalError:
             return 0
 
 
-def wait_for(what, seconds: float = 60.0):
+def wait_for(what, seconds: float = 120.0):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if found := what():
@@ -232,8 +232,8 @@ def test_workers_end_with_a_killed_run_which_is_resumed_where_it_was(runs: Runs,
     study, process = begun(runs, "--workers", "2")
     workers = workers_of(process)
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=30)
-    assert not psutil.wait_procs(workers, timeout=30)[1]
+    process.communicate(timeout=120)
+    assert not psutil.wait_procs(workers, timeout=120)[1]
     runs("--resume", "last", "--workers", "1", db="spread.db")
     assert records_of(runs.folder / "spread.db") == alone(study)
 
@@ -243,7 +243,7 @@ def test_an_interrupted_run_ends_its_workers_and_says_how_to_go_on(runs: Runs) -
     workers = workers_of(process)
     os.killpg(process.pid, signal.SIGINT)
     assert "hint: `seekwise run --resume" in runs.ended(process, status=130)
-    assert not psutil.wait_procs(workers, timeout=30)[1]
+    assert not psutil.wait_procs(workers, timeout=120)[1]
 
 
 def test_a_batch_that_always_ends_its_worker_ends_the_run_with_its_name(monkeypatch) -> None:

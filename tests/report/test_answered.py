@@ -80,6 +80,19 @@ def test_purposes_that_disagree_stand_in_the_headline_each_with_its_price():
     assert "copy about 4" in said and "For most work done: keep mq-deadline" in said
 
 
+def test_what_is_probable_for_one_purpose_is_not_hidden_by_the_average_over_all():
+    starts = {"mq-deadline": 2450, "none": 2500, "bfq": 2240}
+    waits = figure("desktop-copy", starts, kind="time", job="start", purpose="responsive", work="start", noise=0.1, rounds=4)  # fmt: skip
+    copies = figure("desktop-copy", {"mq-deadline": 816, "none": 820, "bfq": 715}, role="background", noise=0.02)
+    question = asked(waits, copies)
+    responsive = question.purposes["responsive"]
+    assert not responsive.changes and responsive.alternative.setting == "bfq" and question.choice.alternative is None
+    first, *rest = answered.headline(question).split(". ")
+    assert "keep mq-deadline; bfq is probably better" in first and "copy" in first
+    assert any(sentence.startswith("For most work done: keep mq-deadline") for sentence in rest)
+    assert answered.opponents(question) == ("bfq",)
+
+
 def test_a_change_names_its_gain_and_that_nothing_gets_worse():
     question = asked(START, figure("streams", LEVEL))
     assert question.choice.setting == "bfq" and question.choice.p_gain > 0.99

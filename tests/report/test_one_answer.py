@@ -7,9 +7,9 @@ import json
 import random
 import re
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -20,7 +20,7 @@ from report.sample_live import live_outcome
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
 from seekwise.linux import page_cache
-from seekwise.measure.live import own, passive, simulated, stretch
+from seekwise.measure.live import open_run, own, passive, simulated, stretch
 from seekwise.measure.live.open_run import RunListener
 from seekwise.report import of_run, outcome, tune_answer
 from seekwise.settings import asked, history
@@ -203,22 +203,25 @@ def under(use: Use, **more) -> tuple[Run, LivePlan]:
 @pytest.mark.parametrize("metric", [None, "reached (\\d+)"])
 def test_a_command_of_the_users_is_answered_alike_everywhere(metric, db, tmp_path, monkeypatch):
     """As `own.measure` runs it; the command's time and output are ours, so that a busy machine decides nothing."""
-    now, noise = {}, random.Random(3)
+    now, noise, clock_s = {}, random.Random(3), [0.0]
     monkeypatch.setattr(page_cache, "write_back", lambda _: None)
     monkeypatch.setattr(stretch, "put", lambda _, candidate: now.update(label=candidate.label) or 0.0)
 
     def timed(*_: object) -> tuple[int, float, str]:
-        time.sleep(0.05)
+        clock_s[0] += 0.05
         took = (0.1 if now["label"] == "bfq" else 0.02) * noise.uniform(1.0, 1.05)
         return 0, took, f"reached {2 / took:.0f}"
 
     monkeypatch.setattr(own, "_timed", timed)
+    clock = SimpleNamespace(monotonic=lambda: clock_s[0], time=lambda: clock_s[0])
+    monkeypatch.setattr(own, "time", clock)
+    monkeypatch.setattr(open_run, "time", clock)
     command = own.Command(("make", "check"), metric)
     run, plan = under(command.use(), target=str(tmp_path))
     plan = replace(plan, candidates=tuple(each for each in plan.candidates if each.label in ("bfq", "mq-deadline")))
     plan = replace(plan, candidates=tuple(replace(each, in_force=each.label == "bfq") for each in plan.candidates))
     runs = own.CommandRuns(
-        store=Mock(), run=run, plan=plan, switch=object(), deadline_s=time.monotonic() + 3.0, watch=RunListener(),
+        store=Mock(), run=run, plan=plan, switch=object(), deadline_s=3.0, watch=RunListener(),
         storage=Mock(), command=command,
     )  # fmt: skip
     own.measure(runs)

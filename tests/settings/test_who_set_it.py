@@ -135,6 +135,7 @@ SCRIPTS = {
     "a condition": "for d in /sys/block/sd*; do\n if [ \"$(cat $d/queue/rotational)\" = 1 ]; then echo bfq > $d/queue/scheduler; else echo none > $d/queue/scheduler; fi\ndone\n",
     "grep before it": "for DISK in /sys/block/sd*; do grep -q 1 \"${DISK}\"/queue/rotational && echo bfq > \"${DISK}\"/queue/scheduler; done\n",
     "a here-string": "tee /sys/block/sda/queue/scheduler <<< bfq\n",
+    "escapes in echo": "echo -e 'bfq\\n' > /sys/block/sda/queue/scheduler\n",
     "printf": "printf '%s\\n' bfq > /sys/block/sda/queue/scheduler\n",
     "a folder changed into": "cd /sys/block/sda/queue\necho bfq > scheduler\n",
     "find": "find /sys/block -name 'sd*' -exec sh -c 'echo bfq > {}/queue/scheduler' \\;\n",
@@ -307,6 +308,18 @@ PLACES = {
     "/etc/profile.d/io.sh": "{}\n",
     "/boot/config/go": "#!/bin/bash\n{}\n",
     "/usr/local/etc/rc.d/io.sh": "#!/bin/sh\ncase $1 in start) {};; esac\n",
+    "/etc/rc.local.d/io.sh": "#!/bin/sh\n{}\n",
+    "/etc/ktune.d/tunedadm.sh": "#!/bin/sh\nstart() {{\n {}\n}}\nprocess $@\n",
+    "/etc/hotplug.d/block/20-io": '[ "$ACTION" = add ] && {}\n',
+    "/etc/init/io.conf": "start on startup\nscript\n  {}\nend script\n",
+    "/etc/init/other.conf": "task\nexec {}\n",
+    "/etc/cloud/cloud.cfg.d/99-io.cfg": "bootcmd:\n  - {}\n",
+    "/var/lib/cloud/instance/user-data.txt": '#cloud-config\nbootcmd:\n - [sh, -c, "{}"]\n',
+    "/var/lib/cloud/scripts/per-boot/io": "#!/bin/sh\n{}\n",
+    "/etc/dinit.d/io": "type = scripted\ncommand = sh -c '{}'\n",
+    "/etc/sv/io/run": "#!/bin/sh\n{}\n",
+    "/usr/lib/systemd/system-sleep/io": "#!/bin/sh\ncase $1 in post) {};; esac\n",
+    "/data/adb/service.d/io.sh": "#!/system/bin/sh\n{}\n",
 }
 
 
@@ -316,6 +329,37 @@ def test_places_where_scripts_lie(place, tmp_path):
         tmp_path, {place: PLACES[place].format("echo bfq > /sys/block/sda/queue/scheduler")}, scheduler="bfq"
     )
     assert f" {place}:" in set_by(made, "sda")
+
+
+def test_android_writes_in_its_own_language(tmp_path):
+    made = machine(
+        tmp_path,
+        {"/vendor/etc/init/hw/init.x.rc": "on boot\n    write /sys/block/sda/queue/scheduler bfq\n"},
+        scheduler="bfq",
+    )
+    assert set_by(made, "sda") == "script or unit /vendor/etc/init/hw/init.x.rc:2, probably"
+
+
+SYSCONFIG = {
+    "ktune": ("/etc/sysconfig/ktune", 'X=1\nELEVATOR="bfq"\nELEVATOR_TUNE_DEVS="/sys/block/{sd,cciss}*/queue/scheduler"\n', "queue/scheduler"),
+    "sapconf": ("/etc/sysconfig/sapconf", '# first that is offered\nIO_SCHEDULER="noop bfq none"\n', "queue/scheduler"),
+    "laptop-mode": ("/etc/laptop-mode/laptop-mode.conf", 'HD="/dev/[hs]d[abc]"\nNOLM_READAHEAD=4096\nCONTROL_READAHEAD=1\n', "queue/read_ahead_kb"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SYSCONFIG)
+def test_services_with_a_file_of_variables_are_named(kind, tmp_path):
+    file, text, attribute = SYSCONFIG[kind]
+    made = machine(tmp_path, {file: text, f"{SDA}/queue/read_ahead_kb": "4096\n"}, scheduler="bfq")
+    assert set_by(made, "sda", attribute) == f"{kind} {file}:2, probably"
+
+
+def test_ktune_takes_the_file_of_the_active_profile(tmp_path):
+    made = machine(tmp_path, {
+        "/etc/tune-profiles/active-profile": "mine\n", "/etc/sysconfig/ktune": "ELEVATOR=none\nELEVATOR_TUNE_DEVS=/sys/block/sd*/queue/scheduler\n",
+        "/etc/tune-profiles/mine/ktune.sysconfig": "ELEVATOR=bfq\nELEVATOR_TUNE_DEVS=/sys/block/sd*/queue/scheduler\n", "/etc/rc3.d/S27ktune": "",
+    }, scheduler="bfq")  # fmt: skip
+    assert set_by(made, "sda") == "ktune /etc/tune-profiles/mine/ktune.sysconfig:1"
 
 
 @pytest.mark.parametrize(
@@ -413,6 +457,9 @@ def test_the_boot_parameter_of_a_kernel_with_a_single_queue_still_acts(tmp_path)
         ('KERNEL=="sda", ATTR{queue/scheduler}="cfq"', "the multi-queue kernel has no cfq", "write bfq"),
         ('KERNEL=="sda", ATTR{queue/scheduler}="kyber"', "its module is not loaded", "/etc/modules-load.d"),
         ('KERNEL=="sda", DEVTYPE=="disk", ATTR{queue/scheduler}="none"', "udev knows no key DEVTYPE", "mend the line"),
+        ('KERNEL="sda", ATTR{queue/scheduler}="none"', "refuses KERNEL= and ignores the line", "mend the line"),
+        ('KERNEL=="sda", ATTRS{queue/scheduler}="none"', "refuses ATTRS= and ignores the line", "mend the line"),
+        ('BUS=="scsi", KERNEL=="sda", ATTR{queue/scheduler}="none"', "udev knows no key BUS", "mend the line"),
         ("ACTION=='add|change', ATTR{queue/scheduler}='none'", "udev cannot read", "mend the line"),
         ('KERNEL=="sda", ATTR{queue/scheduler}="none', "closing quote", "mend the line"),
         ('KERNEL=="sda", ATTR{queue/scheduler}=e"\\xzz"', "escape", "mend the line"),
@@ -450,3 +497,86 @@ def test_where_nobody_is_found_the_places_that_were_read_are_named(tmp_path):
     found = status.read(made.tree(), made.stack())
     assert RULE in found.read and RC in found.read and "not there: mdadm.conf, hdparm.conf" in found.read
     assert found.places["udev"] == [RULE]
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("/etc/udev/rules.d/60-io.rule", "udev reads files named *.rules alone"),
+        ("/etc/udev/rules.d/60-io.conf", "udev reads files named *.rules alone"),
+        ("/etc/udev/60-io.rules", "udev reads files in its rules.d folders alone"),
+        ("/etc/udev/rules.d/60-io.rules.rpmsave", None),
+    ],
+)
+def test_a_file_that_udev_does_not_read_is_called_so_unless_it_was_put_aside(file, reason, tmp_path):
+    made = machine(tmp_path, {file: '# io\nKERNEL=="sd?", ATTR{queue/scheduler}="bfq"\n'}, scheduler="bfq")
+    assert "none of the places" in set_by(made, "sda")
+    assert ineffective(made) == ([f"udev rule {file}:2 does not act: {reason}"] if reason else [])
+    if reason:
+        (finding,) = [each for each in examine(Machine(made.stack(), made.tree())) if each.check == "no-effect"]
+        assert finding.mend[0].endswith("name it /etc/udev/rules.d/60-io.rules")
+
+
+def test_keys_of_udev_before_systemd_act_with_its_kernel(tmp_path):
+    rule = 'BUS=="scsi", KERNEL=="sda", ATTR{queue/scheduler}="deadline"\n'
+    made = machine(
+        tmp_path,
+        {RULE: rule},
+        kernel="2.6.32-754.el6.x86_64",
+        scheduler="deadline",
+        offered=("noop", "deadline", "cfq"),
+    )
+    assert ineffective(made) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("/etc/modprobe.d/io.conf", "# io\noptions scsi_mod scan=sync use_blk_mq=0\n"),
+        ("/etc/default/grub", '# io\nGRUB_CMDLINE_LINUX="scsi_mod.use_blk_mq=0"\n'),
+    ],
+)
+def test_the_choice_of_the_single_queue_is_called_gone(file, text, tmp_path):
+    line = "ro scsi_mod.use_blk_mq=0\n" if file.endswith("grub") else "ro\n"
+    made = machine(tmp_path, {file: text, "/proc/cmdline": line}, kernel="6.1.0")
+    (said,) = ineffective(made)
+    assert f"{file}:2 does not act: since Linux 5.0 every disk is multi-queue, and scsi_mod ignores use_blk_mq" in said
+    made = machine(tmp_path / "old", {file: text, "/proc/cmdline": line}, kernel="4.9.0")
+    assert ineffective(made) == []
+
+
+def test_a_parameter_that_the_running_kernel_was_started_without_is_called_so(tmp_path):
+    made = machine(
+        tmp_path,
+        {"/proc/cmdline": "ro quiet\n", "/etc/default/grub": 'GRUB_CMDLINE_LINUX="elevator=bfq"\n'},
+        kernel="6.1.0",
+    )
+    assert ineffective(made) == [
+        "boot line /etc/default/grub:1 does not act: the running kernel was started without it"
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["/bin/echo bfq > /sys/block/sda/queue/scheduler", "/bin/echo bfq | /usr/bin/tee /sys/block/sda/queue/scheduler"],
+)
+def test_a_unit_without_a_shell_writes_nothing(command, tmp_path):
+    made = machine(tmp_path, {UNIT: f"[Service]\nExecStart={command}\n"}, scheduler="bfq")
+    assert "none of the places" in set_by(made, "sda")
+    assert ineffective(made) == [
+        f"script or unit {UNIT}:2 does not act: systemd starts programs without a shell, so `>` and `|` are arguments like any other"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "text"),
+    [
+        ("tmpfiles.d", "/etc/tmpfiles.d/io.conf", "w /sys/block/sdX/queue/scheduler - - - - bfq\n"),
+        ("sysfs.conf", "/etc/sysfs.conf", "block/sdX/queue/scheduler = bfq\n"),
+    ],
+)
+def test_a_line_for_a_disk_that_is_not_there_is_called_so(kind, file, text, tmp_path):
+    made = machine(tmp_path, {file: text}, scheduler="bfq")
+    assert ineffective(made) == [f"{kind} {file}:1 does not act: there is no sdX on this machine"]
+    made.add({file: text.replace("sdX", "sda")})
+    assert ineffective(made) == []

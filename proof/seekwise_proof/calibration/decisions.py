@@ -112,10 +112,10 @@ def known() -> tuple[Scenario, ...]:
     pgbench = _times(1, 4650 / 4750, 4520 / 4750, 4510 / 4750)
     dd, cat = _times(1, 1210 / 1180, 1200 / 1180, 900 / 1180), _times(1, 1540 / 1550, 1580 / 1550, 1490 / 1550)
     disk_start, disk_done = _times(1, 0.5, 0.9, 4.0), _times(1, 1.05, 1.0, 0.75)
-    found = []
+    scenarios = []
     # Units of a third of a second make eight rounds of a use in two minutes.
     for length, few, many in ((SHORT, 8, 10), (LONG, 20, 30)):
-        found += [
+        scenarios += [
             Scenario(f"virtio disk, {length}", (*_mixed("start", start, copy, few), *_alone("pgbench", pgbench, many))),
             Scenario(
                 f"virtio disk, streams, {length}",
@@ -140,13 +140,13 @@ def known() -> tuple[Scenario, ...]:
                 ),
             ),
         ]
-    return tuple(found)
+    return tuple(scenarios)
 
 
 def drawn(count: int, rng: np.random.Generator, kinds: Sequence[Scatter] = ("even",)) -> list[Scenario]:
     """Machines of which nothing is known. Most schedulers differ little from each other; one that differs does so in
     times above all."""
-    found = []
+    scenarios = []
     for number in range(count):
         others = len(SETTINGS) - 1
         alike = rng.random(others) < 0.6
@@ -162,8 +162,8 @@ def drawn(count: int, rng: np.random.Generator, kinds: Sequence[Scatter] = ("eve
             )
         scatter = kinds[number % len(kinds)]
         stalls = float(rng.choice([0.05, 0.2, 0.6])) if scatter == "starved" else 0.0
-        found.append(Scenario(f"drawn {number}, {scatter}", tuple(figures), scatter, stalls))
-    return found
+        scenarios.append(Scenario(f"drawn {number}, {scatter}", tuple(figures), scatter, stalls))
+    return scenarios
 
 
 def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0) -> Decided:
@@ -217,11 +217,11 @@ def _scatter(kind: Scatter, noise: float, count: int, rng: np.random.Generator) 
     return found
 
 
-def decision(found: Decided) -> tuple[str, ...]:
+def decision(decided: Decided) -> tuple[str, ...]:
     """What a run says to set: for everything, and for each purpose."""
     return tuple(
         choice.setting if choice is not None else ""
-        for choice in (found.choice, found.by_purpose.get("responsive"), found.by_purpose.get("throughput"))
+        for choice in (decided.choice, decided.by_purpose.get("responsive"), decided.by_purpose.get("throughput"))
     )
 
 
@@ -313,11 +313,11 @@ def score(scenario: Scenario, runs: int, rng: np.random.Generator) -> RunScore:
     total, seen, everything = RunScore(runs), Counter(), Counter()  # type: ignore[var-annotated]
     purposes: tuple[Purpose | None, ...] = (None, "responsive", "throughput")
     for _ in range(runs):
-        found = run(scenario, rng)
-        said = decision(found)
+        decided = run(scenario, rng)
+        said = decision(decided)
         seen[said] += 1
         everything[said[0]] += 1
-        total.vetoed += bool(found.unsteady)
+        total.vetoed += bool(decided.unsteady)
         for place, (purpose, setting) in enumerate(zip(purposes, said, strict=True)):
             known = {name: each for name in SETTINGS if (each := utility_log(scenario, name, purpose)) is not None}
             if setting not in known:
@@ -333,17 +333,17 @@ def score(scenario: Scenario, runs: int, rng: np.random.Generator) -> RunScore:
         for name in set(said) - {"", IN_FORCE}:
             total.advised += 1
             total.harmful += loses_most(scenario, name)
-        _count_statements(total, scenario, found)
+        _count_statements(total, scenario, decided)
     total.flips = runs - max(seen.values())
     total.everything_flips = runs - max(everything.values())
     return total
 
 
-def _count_statements(total: RunScore, scenario: Scenario, found: Decided) -> None:
+def _count_statements(total: RunScore, scenario: Scenario, decided: Decided) -> None:
     truths: dict[tuple[str, str], tuple[float, ...]] = {
         (figure.use, figure.kind): scenario.truth(figure) for figure in scenario.figures
     }
-    for judged in found.judged:
+    for judged in decided.judged:
         for standing in judged.standings:
             if standing.setting == IN_FORCE or standing.p_better is None or standing.p_worse is None:
                 continue

@@ -44,7 +44,7 @@ def entries(design: PeriodDesign, rng: np.random.Generator) -> list[UseFigure]:
     """One table: a use after the other, each with one metric."""
     names = tuple(f"setting {i}" for i in range(design.settings))
     effect = np.array([*design.effects, *([0.0] * design.settings)])[: design.settings]
-    found = []
+    figures = []
     for use in range(design.uses):
         order = Order(int(rng.integers(2**31)))
         sequence = [name for _ in range(design.rounds) for name in order.round(names)]
@@ -54,8 +54,8 @@ def entries(design: PeriodDesign, rng: np.random.Generator) -> list[UseFigure]:
             logs[1:] += np.where(index[:-1] == design.settings - 1, -0.1, 0.0)
         values = values_of(list(zip(sequence, np.exp(logs).tolist(), strict=True)))
         conditions = Conditions(family="rate")
-        found.append(UseFigure(f"use {use}", "rate", "MB/s", True, THRESHOLD, values, conditions=conditions))
-    return found
+        figures.append(UseFigure(f"use {use}", "rate", "MB/s", True, THRESHOLD, values, conditions=conditions))
+    return figures
 
 
 def noise(design: PeriodDesign, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -93,8 +93,8 @@ def score(design: PeriodDesign, tables: int, rng: np.random.Generator) -> Score:
     effect = np.array([*design.effects, *([0.0] * design.settings)])[: design.settings]
     total = Score()
     for _ in range(tables):
-        found = judge(entries(design, rng), None, PROGRAMS)
-        total += _scored(found, [effect] * len(found))
+        judged = judge(entries(design, rng), None, PROGRAMS)
+        total += _scored(judged, [effect] * len(judged))
     return total
 
 

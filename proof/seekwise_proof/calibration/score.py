@@ -93,12 +93,12 @@ class Score(Counts):
 def of_table(rows: Iterable[tuple[Verdict, float]], limit: Callable[[str], float] = threshold_log) -> Score:
     """One table whose comparisons are all known: (verdict, true ln a / b). `limit`: of a metric, what counts as a
     difference."""
-    found = Score(tables=1)
+    score = Score(tables=1)
     for verdict, true in rows:
-        found.count(verdict, true, limit(verdict.metric))
-    found.null_tables = int(not found.effects)
-    found.null_tables_with_winner = int(not found.effects and found.winners > 0)
-    return found
+        score.count(verdict, true, limit(verdict.metric))
+    score.null_tables = int(not score.effects)
+    score.null_tables_with_winner = int(not score.effects and score.winners > 0)
+    return score
 
 
 def binomial_upper(count: int, of: int, level: float = 0.95) -> float:

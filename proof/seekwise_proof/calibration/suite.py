@@ -62,13 +62,13 @@ class Check:
 
 def verdicts_of(table: ValueGrid, true: Truth) -> list[tuple[Verdict, float]]:
     """Every verdict of one simulated table with its true ln a / b."""
-    found = []
+    verdicts = []
     for judged in judge(entries_of(table)):
         effect = true.log_effect[table.combinations.index(judged.use)]
         for verdict in judged.verdicts:
             a, b = (table.setting_index(name) for name in (verdict.setting_a, verdict.setting_b))
-            found.append((verdict, float(effect[a] - effect[b])))
-    return found
+            verdicts.append((verdict, float(effect[a] - effect[b])))
+    return verdicts
 
 
 def judged_score(designs: Sequence[NoiseDesign], rng: np.random.Generator) -> Score:

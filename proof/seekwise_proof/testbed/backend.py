@@ -321,13 +321,13 @@ def _sectors(text: str, leaves: list[str]) -> int:
 def settings_seen(text: str) -> dict[str, dict[str, str]]:
     """{device: {attribute: value}} from the guest's lines `DEVICE NAME VALUE`; of a list of schedulers the one in
     force."""
-    found: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
         device, name, value = (line.split(" ", 2) + [""])[:3]
         if name == "queue/scheduler":
             value = next((word[1:-1] for word in value.split() if word.startswith("[")), value)
-        found.setdefault(device, {})[name] = value
-    return found
+        settings.setdefault(device, {})[name] = value
+    return settings
 
 
 def reason_against(seen: dict[str, Any], after: dict[str, Any], values: dict[str, Value]) -> str | None:

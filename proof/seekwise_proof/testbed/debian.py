@@ -87,17 +87,17 @@ def fetch(package: Package, say: Say) -> Path:
 def _instead(package: Package, folder: Path, say: Say) -> Path:
     """The newest package of the suites that may stand in for one that is gone."""
     wanted = re.compile(package.pattern or re.escape(package.name))
-    found = [
+    packages = [
         (_version(fields["Version"]), suite.split("/")[0], fields)
         for suite in package.suites
         for fields in _index(suite)
         if wanted.fullmatch(fields.get("Package", ""))
     ]
-    if not found:
+    if not packages:
         raise MissingError(
             f"{MIRROR} has neither {package.file} nor a successor", hint="name another mirror with SEEKWISE_DEBIAN"
         )
-    _, archive, fields = max(found, key=lambda each: each[0])
+    _, archive, fields = max(packages, key=lambda each: each[0])
     data = _get(f"{archive}/{fields['Filename']}")
     if _sha256(data) != fields["SHA256"]:
         raise SeekwiseError(f"{fields['Filename']} does not match the mirror's own index", hint="try again later")

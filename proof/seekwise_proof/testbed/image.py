@@ -124,12 +124,12 @@ def _fixed(kernel: Kernel, package: Path, say: Say) -> tuple[Path, Path]:
 
 
 def _modules(contents: dict[str, modules.Content]) -> dict[str, CpioEntry]:
-    found = modules.of_package(contents)
+    packed = modules.of_package(contents)
     entries: dict[str, CpioEntry] = {}
     for name in MODULES:
-        order = found.ordered((name,))
+        order = packed.ordered((name,))
         entries[f"lab/modules/{name}.order"] = CpioEntry.file("\n".join(order).encode() + b"\n")
-        entries |= {f"lab/modules/{module}.ko": CpioEntry.file(found.content(module)) for module in order}
+        entries |= {f"lab/modules/{module}.ko": CpioEntry.file(packed.content(module)) for module in order}
     return entries
 
 

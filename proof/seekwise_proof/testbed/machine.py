@@ -137,11 +137,11 @@ def boot_all(what: Iterable[Boot], at_once: int) -> Iterator[Output]:
                 running.append(stack.enter_context(Guest(following, on)))
             if not running:
                 return
-            found = running[0].result(LOOK_S)
-            if found is not None:
+            output = running[0].result(LOOK_S)
+            if output is not None:
                 # The others need no look: what they have to say waits for them.
                 running.pop(0).__exit__()
-                yield found
+                yield output
 
 
 def _result(back: bytes, console: bytes, host_s: float) -> Output:

@@ -54,8 +54,8 @@ class Modules:
     def depends(self, name: str) -> list[str]:
         """Direct dependencies alone, from `.modinfo`; names with `_`."""
         # Section .modinfo: strings KEY=VALUE, each with a zero at its end.
-        found = re.search(rb"\0depends=([^\0]*)\0", self.content(name))
-        return [_plain(word) for word in found[1].decode().split(",") if word] if found else []
+        match = re.search(rb"\0depends=([^\0]*)\0", self.content(name))
+        return [_plain(word) for word in match[1].decode().split(",") if word] if match else []
 
 
 def _plain(path: str) -> str:

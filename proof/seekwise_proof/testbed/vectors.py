@@ -110,23 +110,28 @@ def _row(line: str, number: int, path: Path, long: bool) -> ListedRequest:
         if long:
             proc, _, after, at, op, sector, sectors, wait = parts
             timed = at != ""
-            found = ListedRequest(
+            request = ListedRequest(
                 int(proc.removeprefix("p")), timed, int(at or after or 0), op, int(sector or 0), int(sectors or 0), wait
             )
         else:
             time_us, proc, op, sector, sectors = parts
             closed = op in "rw"
             wait = "own" if closed else "no"
-            found = ListedRequest(
+            request = ListedRequest(
                 int(proc), not closed, int(time_us) * 1000, op.upper(), int(sector), int(sectors), wait
             )
-        if found.wait == "all":
-            return found
-        if found.op not in ("R", "W", "A") or found.wait not in ("own", "no") or found.sectors < 1 or found.sector < 0:
+        if request.wait == "all":
+            return request
+        if (
+            request.op not in ("R", "W", "A")
+            or request.wait not in ("own", "no")
+            or request.sectors < 1
+            or request.sector < 0
+        ):
             raise ValueError(line)
     except ValueError:
         raise UsageError(f"{path}:{number}: `{line}` is no request", hint="formats: tests/vectors/README.md") from None
-    return found
+    return request
 
 
 def record(
@@ -202,10 +207,10 @@ def parse(trace: str, start: int, requests: RequestList) -> str:
     rows = [HEADER]
     devices = set()
     for line in trace.splitlines():
-        found = ROW.search(line)
-        if found is None or found[2] not in EVENTS:
+        match = ROW.search(line)
+        if match is None or match[2] not in EVENTS:
             continue
-        ticks, event, device, rwbs, first, sectors = found.groups()
+        ticks, event, device, rwbs, first, sectors = match.groups()
         if not int(sectors):
             # A flush without data: `sync` at the end.
             continue

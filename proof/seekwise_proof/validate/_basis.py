@@ -134,10 +134,10 @@ def _shipped_rules(shipped: Path) -> tuple[BasisRule, ...]:
 @functools.cache
 def _rules(file: Path) -> tuple[BasisRule, ...]:
     try:
-        found = tomllib.loads(read_text(file))["rule"]
+        rows = tomllib.loads(read_text(file))["rule"]
         rules = tuple(
             BasisRule(entry["file"], tuple(entry.get("rows", ["*"])), Basis(entry["basis"]), str(entry["reason"]))
-            for entry in found
+            for entry in rows
         )
         if any(rule.basis is Basis.UNREAD for rule in rules):
             raise ValueError("`unread` is found, not marked")

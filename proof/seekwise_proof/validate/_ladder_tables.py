@@ -48,12 +48,12 @@ def rows(records: Iterable[Record]) -> Iterator[GuestResult]:
             yield GuestResult(combination_of(record, phase), record.setting, phase.ios, throughput, mean, p99)
 
 
-def text(found: Iterable[GuestResult]) -> str:
+def text(results: Iterable[GuestResult]) -> str:
     """The results as CSV, in the order of combination and setting."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER.split(","))
-    writer.writerows(astuple(row) for row in sorted(found, key=lambda row: (row.combination, row.setting)))
+    writer.writerows(astuple(row) for row in sorted(results, key=lambda row: (row.combination, row.setting)))
     return out.getvalue()
 
 
@@ -62,7 +62,7 @@ def parse(given: str) -> list[GuestResult]:
     reader = csv.reader(io.StringIO(given))
     if ",".join(next(reader, [])) != HEADER:
         raise ValueError(f"the header is not {HEADER}")
-    found = []
+    results = []
     for line, parts in enumerate(reader, 2):
         try:
             combination, setting, ios, throughput, mean, p99 = parts
@@ -71,8 +71,8 @@ def parse(given: str) -> list[GuestResult]:
                 raise ValueError(parts)
         except ValueError:
             raise ValueError(f"line {line} is no row: {','.join(parts)}") from None
-        found.append(row)
-    return found
+        results.append(row)
+    return results
 
 
 def main() -> None:

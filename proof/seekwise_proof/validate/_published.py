@@ -80,20 +80,22 @@ class Publications:
 
     def _file(self, path: Path, source: Any) -> FileReport:
         try:
-            found = self.facts.outcomes(bounds.toml(read_text(path)), source)
+            outcomes = self.facts.outcomes(bounds.toml(read_text(path)), source)
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             return unreadable(path, f"cannot be read: {error}")
-        if isinstance(found, str):
-            return unreadable(path, found)
-        misses = [f"{name}: {reason}" for name, _, reason in found if reason is not None]
-        shares = marking(path, self.shipped, self.names()).shares((name, reason is None) for name, _, reason in found)
+        if isinstance(outcomes, str):
+            return unreadable(path, outcomes)
+        misses = [f"{name}: {reason}" for name, _, reason in outcomes if reason is not None]
+        shares = marking(path, self.shipped, self.names()).shares(
+            (name, reason is None) for name, _, reason in outcomes
+        )
         return PublicationFile(
             file=str(path),
-            passed=len(found) - len(misses),
-            total=len(found),
+            passed=len(outcomes) - len(misses),
+            total=len(outcomes),
             misses=misses,
             shares=shares,
-            modelled=sum(answered for _, answered, _ in found),
+            modelled=sum(answered for _, answered, _ in outcomes),
         )
 
 

@@ -128,14 +128,14 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Drives:
     reports: list[DriveFile | FileReport] = []
     for path in files:
         try:
-            found = rows_of(path)
+            rows = rows_of(path)
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             reports.append(unreadable(path, f"cannot be read: {error}"))
             continue
-        if not found:
+        if not rows:
             reports.append(unreadable(path, "has no published figure of a drive"))
             continue
-        counted = [row for row in found if row.basis != "input"]
+        counted = [row for row in rows if row.basis != "input"]
         misses = [_sentence(row) for row in counted if not row.passed]
         shares = added({Basis(row.basis): Count(int(bool(row.passed)), 1)} for row in counted)
         made = DriveFile(
@@ -144,8 +144,8 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Drives:
             total=len(counted),
             misses=misses,
             shares=shares,
-            inputs=len(found) - len(counted),
-            rows=found,
+            inputs=len(rows) - len(counted),
+            rows=rows,
         )
         reports.append(made)
     inputs = sum(report.inputs for report in reports if isinstance(report, DriveFile))

@@ -122,13 +122,13 @@ def _is_on(folder: Path, filesystem: int) -> bool:
 
 def files_below(paths: Iterable[Path], suffixes: Sequence[str]) -> list[Path]:
     """Files as named, and for a folder every file below it with one of these suffixes, in sorted order."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found.extend(sorted(p for p in below(path) if p.name.endswith(tuple(suffixes)) and p.is_file()))
+            files.extend(sorted(p for p in below(path) if p.name.endswith(tuple(suffixes)) and p.is_file()))
         else:
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def text(report: ValidationReport) -> str:

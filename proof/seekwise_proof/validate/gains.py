@@ -112,10 +112,10 @@ class AskedStudies:
                 self.records[name] = library.simulate(self.folder / f"{name}.toml", seed=SEED).records
             except SeekwiseError as error:
                 self.records[name] = error.message
-        found = self.records[name]
-        if isinstance(found, str):
-            raise ValueError(f"study {name}: {found}")
-        return found
+        records = self.records[name]
+        if isinstance(records, str):
+            raise ValueError(f"study {name}: {records}")
+        return records
 
     def answer(self, number: PublishedNumber) -> float:
         """The mean of the rows that a published number selects, in its unit. Raises ValueError."""
@@ -156,21 +156,21 @@ class AnsweredTable:
     @cached_property
     def answers(self) -> Mapping[str, float | str]:
         """{row: value, or why there is none}"""
-        found: dict[str, float | str] = {}
+        answers: dict[str, float | str] = {}
         for number in self.numbers.values():
             if number.ask:
                 try:
-                    found[number.id] = self.studies.answer(number)
+                    answers[number.id] = self.studies.answer(number)
                 except (ValueError, KeyError) as error:
-                    found[number.id] = str(error)
-        return found
+                    answers[number.id] = str(error)
+        return answers
 
     def answer(self, row: object) -> float:
         """Raises ValueError where a row has no answer."""
-        found = self.answers.get(str(row), f"no row {row!r} that can be asked")
-        if isinstance(found, str):
-            raise ValueError(found)
-        return found
+        number = self.answers.get(str(row), f"no row {row!r} that can be asked")
+        if isinstance(number, str):
+            raise ValueError(number)
+        return number
 
     def error(self, number: PublishedNumber) -> tuple[float, str]:
         """Relative error of a gain, or of a level where there is no base, and how it reads. Raises ValueError."""
@@ -196,21 +196,21 @@ def parse(text: str) -> dict[str, PublishedNumber]:
     """{id: row}. Raises ValueError with the line that is none."""
     if not text.startswith(BEGINS):
         raise ValueError(f"line 1 is no header that begins `{BEGINS}…`")
-    found = {}
+    numbers = {}
     for row in (reader := csv.DictReader(io.StringIO(text))):
         try:
             select = json.loads(row["select"] or "{}")
             words = {name: row[name] for name in ("id", "group", "metric", "unit", "base", "ask")}
             number = PublishedNumber(**words, value=float(row["value"]), select=select)
-            if not (isinstance(select, dict) and math.isfinite(number.value)) or number.id in found:
+            if not (isinstance(select, dict) and math.isfinite(number.value)) or number.id in numbers:
                 raise ValueError
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"line {reader.line_num} is no row") from None
-        found[number.id] = number
-    for number in found.values():
-        if number.base and (number.base not in found or found[number.base].value == 0):
+        numbers[number.id] = number
+    for number in numbers.values():
+        if number.base and (number.base not in numbers or numbers[number.base].value == 0):
             raise ValueError(f"row {number.id} has a base that is no row, or 0: {number.base}")
-    return found
+    return numbers
 
 
 def _table(path: Path) -> FileReport:

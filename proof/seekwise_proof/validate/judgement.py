@@ -157,8 +157,8 @@ def judge_file(path: Path) -> tuple[FileReport, Score]:
         return unreadable(path, str(problem), total=len(truths)), Score()
     if by_period:
         return compare(str(path), table, truths, period_tables.verdicts(table.periods), period_tables.limit_log)
-    found = verdicts(judge_observations(table.observations))
-    return compare(str(path), table, truths, [*found, *judge_control(table.observations).verdicts])
+    decided = verdicts(judge_observations(table.observations))
+    return compare(str(path), table, truths, [*decided, *judge_control(table.observations).verdicts])
 
 
 def compare(
@@ -169,11 +169,11 @@ def compare(
     limit: Callable[[str], float] = threshold_log,
 ) -> tuple[FileReport, Score]:
     """Counts, and a line for every comparison that is wrong or cannot be made."""
-    found: dict[tuple[Place, str, str], tuple[Verdict, float]] = {}
+    decided: dict[tuple[Place, str, str], tuple[Verdict, float]] = {}
     for v in verdicts:
         place = (v.table, v.combination, v.metric)
-        found[place, v.setting_a, v.setting_b] = (v, 1.0)
-        found[place, v.setting_b, v.setting_a] = (v, -1.0)
+        decided[place, v.setting_a, v.setting_b] = (v, 1.0)
+        decided[place, v.setting_b, v.setting_a] = (v, -1.0)
     score = Score()
     misses: list[str] = []
     unread = len(table.broken)
@@ -189,12 +189,12 @@ def compare(
                 score.effects += abs(row.log_ratio) >= EQUAL
                 misses.append(f"{name}: {table.broken[row.place]}")
                 continue
-            if (row.place, row.setting_a, row.setting_b) not in found:
+            if (row.place, row.setting_a, row.setting_b) not in decided:
                 score.effects += abs(row.log_ratio) >= EQUAL
                 misses.append(f"{name}: not in the table")
                 unread += 1
                 continue
-            verdict, side = found[row.place, row.setting_a, row.setting_b]
+            verdict, side = decided[row.place, row.setting_a, row.setting_b]
             won |= verdict.winner is not None
             if score.count(verdict, side * row.log_ratio, limit(verdict.metric)):
                 said = f"{verdict.winner} named the winner" if verdict.winner else "a tie was named"

@@ -91,21 +91,21 @@ def error_of(pair: ValuePair) -> float:
     return math.expm1(abs(math.log(pair.new / pair.base)))
 
 
-def agreement(found: Sequence[ValuePair]) -> list[Agreement]:
+def agreement(pairs: Sequence[ValuePair]) -> list[Agreement]:
     """Means over repetitions compared; no test, because a model is not expected to be equal but to be near."""
     return [
-        _agreement(metric, [p for p in found if p.metric == metric])
-        for metric in dict.fromkeys(p.metric for p in found)
+        _agreement(metric, [p for p in pairs if p.metric == metric])
+        for metric in dict.fromkeys(p.metric for p in pairs)
     ]
 
 
-def _agreement(metric: str, found: list[ValuePair]) -> Agreement:
-    errors = np.array([abs(math.log(pair.new / pair.base)) for pair in found])
-    worst = found[int(errors.argmax())]
+def _agreement(metric: str, pairs: list[ValuePair]) -> Agreement:
+    errors = np.array([abs(math.log(pair.new / pair.base)) for pair in pairs])
+    worst = pairs[int(errors.argmax())]
     sign = 1.0 if more_is_better(metric) else -1.0
     same = of = 0
-    for combination in dict.fromkeys(pair.combination for pair in found):
-        there = [pair for pair in found if pair.combination == combination]
+    for combination in dict.fromkeys(pair.combination for pair in pairs):
+        there = [pair for pair in pairs if pair.combination == combination]
         best, worst_there = (pick(there, key=lambda p: sign * p.base).base for pick in (max, min))
         if abs(math.log(best / worst_there)) < math.log1p(GAP_SHARE):
             continue
@@ -114,7 +114,7 @@ def _agreement(metric: str, found: list[ValuePair]) -> Agreement:
         same += abs(math.log(best / chosen)) < math.log1p(GAP_SHARE)
     return Agreement(
         metric,
-        len(found),
+        len(pairs),
         float(np.expm1(np.median(errors))),
         float(np.expm1(np.quantile(errors, 0.9))),
         float(np.expm1(errors.max())),
@@ -133,12 +133,12 @@ def _meets(row: Agreement) -> bool:
 def _table(path: Path) -> tuple[FileReport, list[ValuePair]]:
     try:
         rows = ladder.parse(read_text(path))
-        found = list(_pairs(rows, simulated(study_of(path))))
+        pairs = list(_pairs(rows, simulated(study_of(path))))
     except (OSError, UnicodeDecodeError, ValueError) as error:
         return unreadable(path, str(error)), []
     except SeekwiseError as error:
         return unreadable(path, error.message, total=len(rows)), []
-    throughputs = {(pair.combination, pair.setting): pair for pair in found if pair.metric == "rate"}
+    throughputs = {(pair.combination, pair.setting): pair for pair in pairs if pair.metric == "rate"}
     misses, outcomes = [], []
     for row in rows:
         pair = throughputs.get((row.combination, row.setting))
@@ -152,7 +152,7 @@ def _table(path: Path) -> tuple[FileReport, list[ValuePair]]:
             )
     shares = marking(path).shares(outcomes)
     report = FileReport(file=str(path), passed=len(rows) - len(misses), total=len(rows), misses=misses, shares=shares)
-    return report, found
+    return report, pairs
 
 
 def _pairs(rows: Sequence[ladder.GuestResult], predicted: dict[tuple[str, str, str], float]) -> Iterator[ValuePair]:

@@ -52,11 +52,11 @@ def entries(rows: Iterable[PeriodRow]) -> dict[str, list[UseFigure]]:
     groups: dict[tuple[str, str, str], list[PeriodRow]] = {}
     for row in rows:
         groups.setdefault((row.table, row.use, row.metric), []).append(row)
-    found: dict[str, list[UseFigure]] = {}
+    figures: dict[str, list[UseFigure]] = {}
     for (table, use, metric), members in groups.items():
         members.sort(key=lambda row: (row.start_s, row.period) if math.isfinite(row.start_s) else (0.0, row.period))
         values = values_of([(row.setting, row.value) for row in members])
-        found.setdefault(table, []).append(
+        figures.setdefault(table, []).append(
             UseFigure(
                 use,
                 metric,
@@ -68,7 +68,7 @@ def entries(rows: Iterable[PeriodRow]) -> dict[str, list[UseFigure]]:
                 conditions=Conditions(metric),
             )
         )
-    return found
+    return figures
 
 
 def verdicts(rows: Sequence[PeriodRow]) -> list[Verdict]:

@@ -110,7 +110,7 @@ def parse(text: str) -> list[MeasuredRun]:
     reader = csv.reader(io.StringIO(text))
     if next(reader, []) != HEADER:
         raise ValueError(f"the header is not {','.join(HEADER)}")
-    found = []
+    runs = []
     for number, parts in enumerate(reader, 2):
         try:
             run, requests, throughput, half, tail = parts
@@ -119,8 +119,8 @@ def parse(text: str) -> list[MeasuredRun]:
                 raise ValueError
         except ValueError:
             raise ValueError(f"line {number} is no row: {','.join(parts)}") from None
-        found.append(row)
-    return found
+        runs.append(row)
+    return runs
 
 
 def text_of(rows: Sequence[MeasuredRun]) -> str:
@@ -265,29 +265,32 @@ def _values(load: loads.TracedLoad, outcomes: Sequence[dict[str, Any]]) -> dict[
     }
 
 
-def agreement(found: Sequence[Prediction]) -> dict[str, Any]:
+def agreement(predictions: Sequence[Prediction]) -> dict[str, Any]:
     """Median and 90th percentile of each metric's error, closed and open, and how often the best scheduler was
     found."""
-    if not found:
+    if not predictions:
         return {"predictions": 0}
-    summary: dict[str, Any] = {"predictions": len(found), "storages": len({p.measured.storage for p in found})}
+    summary: dict[str, Any] = {
+        "predictions": len(predictions),
+        "storages": len({p.measured.storage for p in predictions}),
+    }
     for name, opened in (("closed", False), ("open", True)):
         summary[name] = {}
         for metric in LIMITS:
-            errors = sorted(prediction.error(metric, opened) for prediction in found)
+            errors = sorted(prediction.error(metric, opened) for prediction in predictions)
             summary[name][metric] = {
                 "median_error": statistics.median(errors),
                 "p90_error": errors[min(int(0.9 * len(errors)), len(errors) - 1)],
             }
-        right, of = _best(found, opened)
+        right, of = _best(predictions, opened)
         summary[name] |= {"best_right": right, "best_of": of}
     return summary
 
 
-def _best(found: Sequence[Prediction], opened: bool) -> tuple[int, int]:
+def _best(predictions: Sequence[Prediction], opened: bool) -> tuple[int, int]:
     """Choices of a scheduler, from one recording for one storage, that come within 5 % of the best one's rate."""
     choices: dict[tuple[str, str], list[Prediction]] = {}
-    for prediction in found:
+    for prediction in predictions:
         choices.setdefault((prediction.recorded, prediction.measured.storage), []).append(prediction)
     right = of = 0
     for same in choices.values():

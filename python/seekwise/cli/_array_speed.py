@@ -27,15 +27,15 @@ def show(target: str, watch_s: float | None, root: Path, *, as_json: bool) -> bo
     watched."""
     tree = open_tree(root)
     stack = read_stack(tree)
-    found = resolve_path(stack, target)
-    device = array_speed.array_of(found)
+    path = resolve_path(stack, target)
+    device = array_speed.array_of(path)
     if device is None:
         return False
     if watch_s is not None and not tree.live:
         raise UsageError("a captured machine has no requests to watch", "leave out --root, or leave out --watch")
-    seen, times = _watched(found, device, watch_s) if watch_s is not None else ("", None)
+    seen, times = _watched(path, device, watch_s) if watch_s is not None else ("", None)
     try:
-        bounds = array_speed.bounds(found, device, stack.kernel, seen)
+        bounds = array_speed.bounds(path, device, stack.kernel, seen)
     except UsageError as error:
         if not seen:
             raise
@@ -64,13 +64,13 @@ def _print(texts: list[str]) -> None:
         click.echo("\n".join(wrapped(text, min(_shown.out().width, WIDTH))))
 
 
-def _watched(found: ResolvedPath, device: BlockDevice, seconds: float) -> tuple[str, _request_times.Times | None]:
+def _watched(path: ResolvedPath, device: BlockDevice, seconds: float) -> tuple[str, _request_times.Times | None]:
     """What it did, by its counters; as root also the times of each request."""
-    members = [leaf.name for leaf in found.leaves]
+    members = [leaf.name for leaf in path.leaves]
     before, busy, then = diskstats.read(), _thread_s(device.name), time.monotonic()
     times = None
     if os.geteuid() == 0:
-        times = _request_times.seen(found, seconds)
+        times = _request_times.seen(path, seconds)
     else:
         _output.progress(f"watching {device.name} and its members for {time_text(seconds)}")
         time.sleep(seconds)

@@ -61,8 +61,8 @@ def show_setup(study: Study, *, as_json: bool) -> None:
     fio."""
     from seekwise.simulate import setup_lines
 
-    found = setup_lines.lines(study)
+    commands = setup_lines.lines(study)
     if as_json:
-        _shown.echo_json(SetupLines(study.name, found))
+        _shown.echo_json(SetupLines(study.name, commands))
     else:
-        click.echo("\n".join(found))
+        click.echo("\n".join(commands))

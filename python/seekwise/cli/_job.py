@@ -114,14 +114,14 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
         return
     from seekwise.report import of_run  # loads the statistics, which nothing before this needs
 
-    found = of_run.of_runs(store, store.run(run_id))
+    judged = of_run.of_runs(store, store.run(run_id))
     if not as_json:
         # Notes of the plan stand above already.
-        found.show(_shown.out(), told=made.notes)
+        judged.show(_shown.out(), told=made.notes)
     shows_all = typed(f"seekwise results {run_id} --all", store.path)
-    report = _shown.write_page(found, report_folder / page_name(run_id)) if report_folder is not None else None
+    report = _shown.write_page(judged, report_folder / page_name(run_id)) if report_folder is not None else None
     if as_json:
-        _shown.echo_json(found.document(report=str(report) if report is not None else None))
+        _shown.echo_json(judged.document(report=str(report) if report is not None else None))
     elif report is not None:
         click.echo(f"\nnext: {shows_all}\n\n{report}")
     else:

@@ -52,7 +52,7 @@ def watch(target: str, seconds: float, *, as_json: bool) -> None:
     show(seen(resolve_path(read_stack(), target), seconds), as_json=as_json)
 
 
-def seen(found: ResolvedPath, seconds: float) -> Times:
+def seen(path: ResolvedPath, seconds: float) -> Times:
     """Requests of the device and everything below it. MissingError (exit status 4) without root."""
     from seekwise.trace.record import levels, recorder
 
@@ -60,7 +60,7 @@ def seen(found: ResolvedPath, seconds: float) -> Times:
         raise MissingError(
             "watching requests needs root: only root may read the kernel's trace events", "run it with sudo"
         )
-    devices = [device for device in found.chain() if device.kind != "partition"]
+    devices = [device for device in path.chain() if device.kind != "partition"]
     watched = [recorder.device_of(device.name) for device in devices]
     _output.progress(
         f"watching {', '.join(device.name for device in watched)} for {time_text(seconds)}; Ctrl-C ends it"

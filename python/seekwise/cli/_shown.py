@@ -72,14 +72,14 @@ def page_name(run_id: str) -> str:
     return f"seekwise-{run_id}.html"
 
 
-def write_page(found: Report, path: Path) -> Path:
+def write_page(report: Report, path: Path) -> Path:
     """Writes the page of a run; SeekwiseError where that fails."""
     try:
-        return found.write(path)
+        return report.write(path)
     except OSError as error:
         raise SeekwiseError(
             f"cannot write report {path}: {reason(error)}",
-            hint=f"`{found.run.typed(f'seekwise report {found.run.run_id} --output FOLDER')}` writes it elsewhere",
+            hint=f"`{report.run.typed(f'seekwise report {report.run.run_id} --output FOLDER')}` writes it elsewhere",
         ) from error
 
 

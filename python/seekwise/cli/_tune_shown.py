@@ -36,11 +36,11 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
     judged = replace(stored, seconds=time.monotonic() - began_s)
     if not judged.records:
         raise SeekwiseError("nothing was measured: the command did not run once", hint="a longer --budget")
-    found = of_run.of_outcome(judged)
-    path = _shown.write_page(found, Path(_shown.page_name(run_id)))
+    report = of_run.of_outcome(judged)
+    path = _shown.write_page(report, Path(_shown.page_name(run_id)))
     if as_json:
-        _shown.echo_json(found.document(records=False, report=str(path)))
+        _shown.echo_json(report.document(records=False, report=str(path)))
         return
-    found.show(_shown.out())
+    report.show(_shown.out())
     click.echo(f"page: {path}")
     click.echo(f"next: {tune_answer.next_command(judged)}")

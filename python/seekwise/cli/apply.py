@@ -165,8 +165,8 @@ def command(
     asked.check_values(what.wanted, stack)
     _confirm.refuse_waiting(list(what.wanted))
     files = _files(ways, what, stack)
-    found = conflicts.find(what.wanted, ways, open_tree(), stack)
-    _refuse_or_name(found, accept_conflicts or dry_run)
+    conflicting = conflicts.find(what.wanted, ways, open_tree(), stack)
+    _refuse_or_name(conflicting, accept_conflicts or dry_run)
     if guard is not None:
         from seekwise.cli import _guard  # its statistics take a second to load
 
@@ -176,7 +176,7 @@ def command(
         _confirm.start(what, ways, confirm, as_json)
         return
     done = _set(what, files, dry_run, stack)
-    _print(done, files, found, dry_run, what.reason, as_json)
+    _print(done, files, conflicting, dry_run, what.reason, as_json)
 
 
 def _recommended(run: str, purpose: str | None, db: Path | None, system: str | None) -> Asked:
@@ -186,8 +186,8 @@ def _recommended(run: str, purpose: str | None, db: Path | None, system: str | N
 
     with Store.open(db, create=False) as store:
         named = store.run(run)
-        found = of_run.of_runs(store, named)
-        return asked.recommended(found.advised(purpose, system), history.evidence_of(named, store))
+        report = of_run.of_runs(store, named)
+        return asked.recommended(report.advised(purpose, system), history.evidence_of(named, store))
 
 
 def _files(ways: tuple[str, ...], what: Asked, stack: Stack) -> list[forms.File]:
@@ -221,10 +221,10 @@ def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> a
         raise
 
 
-def _refuse_or_name(found: list[conflicts.Conflict], go_on: bool) -> None:
+def _refuse_or_name(conflicting: list[conflicts.Conflict], go_on: bool) -> None:
     """Names every conflict; refuses unless told to go on when one of them would undo ours."""
-    lost = [conflict for conflict in found if conflict.overrides_ours]
-    for conflict in found:
+    lost = [conflict for conflict in conflicting if conflict.overrides_ours]
+    for conflict in conflicting:
         if not conflict.overrides_ours or go_on:
             click.echo(f"{'warning' if conflict.overrides_ours else 'note'}: {conflict.text}", err=True)
     if lost and not go_on:
@@ -284,12 +284,17 @@ def _asked_value(name: str, value: str) -> str:
 
 
 def _print(
-    done: applying.Applied, files: list[forms.File], found: list[Conflict], dry_run: bool, reason: str, as_json: bool
+    done: applying.Applied,
+    files: list[forms.File],
+    conflicting: list[Conflict],
+    dry_run: bool,
+    reason: str,
+    as_json: bool,
 ) -> None:
     if as_json:
         lines = done.lines
         _shown.echo_json(
-            Apply(not dry_run, reason, done.wanted, done.before, done.seen, lines.set, lines.undo, files, found)
+            Apply(not dry_run, reason, done.wanted, done.before, done.seen, lines.set, lines.undo, files, conflicting)
         )
         return
     for device, values in done.wanted.items():

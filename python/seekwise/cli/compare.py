@@ -57,17 +57,17 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
         runs = pairs[-1]
         if runs[0].run_id == runs[1].run_id:
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
-        found = paired.pairing_of(store, pairs)
+        pairing = paired.pairing_of(store, pairs)
     if as_json:
-        _shown.echo_json(replace(found.document, headline=found.headline))
+        _shown.echo_json(replace(pairing.document, headline=pairing.headline))
     else:
-        for line in lines(found, min(_shown.out().width, 80), everything=everything):
+        for line in lines(pairing, min(_shown.out().width, 80), everything=everything):
             click.echo(line)
-        for note in found.notes:
+        for note in pairing.notes:
             click.echo(f"note: {note}")
-        both = shlex.join((name_of(found.base), name_of(found.new)))
+        both = shlex.join((name_of(pairing.base), name_of(pairing.new)))
         click.echo(f"\nnext: {runs[0].typed(f'seekwise report {both}')}")
-    _fail(found, fail_if)
+    _fail(pairing, fail_if)
 
 
 def _is_capture(path: Path) -> bool:
@@ -75,11 +75,12 @@ def _is_capture(path: Path) -> bool:
     return (path / "sys").is_dir() or (path.is_file() and path.name.endswith((".tar.gz", ".tgz")))
 
 
-def _fail(found: Pairing, fail_if: tuple[str, ...]) -> None:
-    counts = {name: len(found.of(name)) for name in ("regression", "improvement", "undecided")}
+def _fail(pairing: Pairing, fail_if: tuple[str, ...]) -> None:
+    counts = {name: len(pairing.of(name)) for name in ("regression", "improvement", "undecided")}
     counts["difference"] = counts["regression"] + counts["improvement"]
     seen = [f"{counts[name]} × {name}" for name in dict.fromkeys(fail_if) if counts[name]]
     if seen:
         raise NotMetError(
-            f"run {found.new.run_id} against {found.base.run_id}: {', '.join(seen)}", hint="asked for with `--fail-if`"
+            f"run {pairing.new.run_id} against {pairing.base.run_id}: {', '.join(seen)}",
+            hint="asked for with `--fail-if`",
         )

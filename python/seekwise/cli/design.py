@@ -30,12 +30,12 @@ class Size(_options.NumberType):
 
         sold = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(GB|TB)\s*", str(value), re.ASCII | re.IGNORECASE)
         try:
-            found = int(float(sold[1]) * SOLD[sold[2].upper()]) if sold else parse_bytes(str(value))
+            size = int(float(sold[1]) * SOLD[sold[2].upper()]) if sold else parse_bytes(str(value))
         except ValueError:
             self.fail(f"{value!r} is not {SIZE_FORM}, or 20TB (powers of ten)", param, context)
-        if found < 2**20:
+        if size < 2**20:
             self.fail(f"{value!r} is less than 1 MiB: a unit goes with it, as in 20TB or 20t (TiB)", param, context)
-        return found
+        return size
 
 
 @click.command("design")
@@ -177,10 +177,10 @@ def _levels(words: tuple[str, ...]) -> tuple[str, ...]:
     """`raid10`, `10`, `RAID 10` and lists of them; UsageError for what is no level."""
     from seekwise.simulate.design.space import LEVELS
 
-    found = []
+    levels = []
     for word in (part for text in words for part in text.split(",")):
         level = "raid" + re.sub(r"^raid[ -]?", "", word.strip().lower())
         if level not in LEVELS:
             raise UsageError(f"`--level {word}` is no level that is modelled", hint=f"one of {', '.join(LEVELS)}")
-        found.append(level)
-    return tuple(dict.fromkeys(found))
+        levels.append(level)
+    return tuple(dict.fromkeys(levels))

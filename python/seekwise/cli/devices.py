@@ -59,20 +59,20 @@ def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> No
 
 
 def _ncq(boot: str, as_json: bool) -> None:
-    found = kernel_log.states(kernel_log.read(boot))
+    states = kernel_log.states(kernel_log.read(boot))
     if as_json:
-        _shown.echo_json(Ncq(boot, found))
+        _shown.echo_json(Ncq(boot, states))
         return
-    if not found:
+    if not states:
         click.echo("The kernel log names no SATA disk.")
-    for controller in found:
+    for controller in states:
         depth = f", depth {controller.used} of {controller.offered}" if controller.offered is not None else ""
         since = f" since {controller.since_s:g} s" if controller.since_s is not None else ""
         # "NCQ off by libata.force", "NCQ off since 207.6 s, given up after errors", "NCQ refused: …".
         reason = controller.reason or ""
         reason = reason and (f" {reason}" if reason.startswith("by ") else f", {reason}" if since else f": {reason}")
         _wrapped(f"{controller.port}: NCQ {controller.state}{depth}{since}{reason}")
-    if cost := next((controller.cost for controller in found if controller.cost), None):
+    if cost := next((controller.cost for controller in states if controller.cost), None):
         click.echo()
         _wrapped(f"Off or refused means {cost}.")
 

@@ -67,21 +67,21 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     if tree.live:
         _output.progress(f"watching the drives' counters for {time_text(watch)}")
     machine = gather.machine(tree, watch, _output.progress)
-    found = examine(machine)
+    findings = examine(machine)
     blind, beyond = _not_examined(machine.tree.live), special.unseen(list(machine.drives()), tree)
     unseen = [*blind.values(), *beyond]
     has_queues = any(device.queue for device in machine.stack.devices.values())
     if not has_queues:
         unseen, beyond = [NO_QUEUES, *unseen], [NO_QUEUES, *beyond]
     if as_json:
-        _shown.echo_json(Doctor([check.NAME for check in CHECKS], found, unseen))
+        _shown.echo_json(Doctor([check.NAME for check in CHECKS], findings, unseen))
     else:
-        _print(found, blind, has_queues=has_queues)
+        _print(findings, blind, has_queues=has_queues)
         for line in beyond:
             _output.to_person(f"note: {line}")
-        if tree.live and not found and has_queues:
+        if tree.live and not findings and has_queues:
             _output.to_person("next: `sudo seekwise tune PATH` measures whether other settings suit it")
-    if any(finding.severity == "wrong" for finding in found):
+    if any(finding.severity == "wrong" for finding in findings):
         raise SystemExit(int(Exit.NOT_MET))
 
 
@@ -105,9 +105,9 @@ def _has_smartctl() -> bool:
     return shutil.which("smartctl") is not None or shutil.which("smartctl", path="/usr/sbin:/sbin") is not None
 
 
-def _print(found: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], *, has_queues: bool) -> None:
+def _print(findings: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], *, has_queues: bool) -> None:
     width = min(_shown.out().width, 80)
-    for finding in found:
+    for finding in findings:
         _paragraph(f"{finding.severity.upper()}  {finding.text}", width, "", "       "[: len(finding.severity) + 2])
         for line in finding.evidence:
             _paragraph(line, width, "    ", "      ")
@@ -117,14 +117,14 @@ def _print(found: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], 
             # A command is copied whole: it is never wrapped.
             click.echo(f"    {'' if line.startswith('#') else '$ '}{line}")
         click.echo()
-    wrong = sum(finding.severity == "wrong" for finding in found)
-    look = len(found) - wrong
-    if not found and not has_queues:
+    wrong = sum(finding.severity == "wrong" for finding in findings)
+    look = len(findings) - wrong
+    if not findings and not has_queues:
         click.echo("Nothing can be said of the settings: no device here shows its queue.")
         return
     could_not = sum(map(len, blind))
     looked = counted(len(CHECKS) - could_not, "check")
-    start = f"{wrong} wrong, {look} worth a look: {looked}" if found else f"Nothing wrong: {looked} found nothing"
+    start = f"{wrong} wrong, {look} worth a look: {looked}" if findings else f"Nothing wrong: {looked} found nothing"
     rest = f", {could_not} could not look: {'; '.join(blind.values())}" if blind else ""
     _paragraph(f"{start}{rest}.", width, "", "  ")
 

@@ -91,9 +91,9 @@ def broken(line: str, width: int) -> list[str]:
     if len(line) <= width:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
-    if found := COMMENT.match(line):
-        remark = wrapped(found[3], width, indent, f"{indent}# ")
-        return [*remark, *broken(f"{found[1]}{found[2]}", width)]
+    if match := COMMENT.match(line):
+        remark = wrapped(match[3], width, indent, f"{indent}# ")
+        return [*remark, *broken(f"{match[1]}{match[2]}", width)]
     if line.lstrip().startswith("# "):
         return wrapped(line.strip(), width, indent, f"{indent}# ")
     cells = [cell.end() for cell in re.finditer(r"\S {2,}", line) if cell.end() <= width * 2 // 3]

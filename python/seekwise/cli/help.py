@@ -22,11 +22,11 @@ def command(ctx: click.Context, name: str | None, everything: bool) -> None:
         return
     if everything:
         raise UsageError("`--all` lists commands, so it takes no COMMAND", hint="leave one of them out")
-    found = tree.loaded(name)
-    if found is None:
+    subcommand = tree.loaded(name)
+    if subcommand is None:
         raise UsageError(
             f"no command is called `{name}`",
             hint=tree.meant(parent, name, "`seekwise help --all` lists them"),
         )
-    with click.Context(found, info_name=name, parent=parent) as inner:
-        click.echo(found.get_help(inner))
+    with click.Context(subcommand, info_name=name, parent=parent) as inner:
+        click.echo(subcommand.get_help(inner))

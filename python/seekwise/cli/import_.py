@@ -70,10 +70,10 @@ def command(
         for record in records:
             store.add(record)
         store.end_run(run.run_id, "complete")
-        found = of_run.of_runs(store, store.run(run.run_id))
+        report = of_run.of_runs(store, store.run(run.run_id))
     if as_json:
-        _shown.echo_json(found.document())
+        _shown.echo_json(report.document())
         return
     click.echo(f"{counted(len(records), 'record')} in run {run.run_id}\n")
-    found.show(_shown.out())
-    click.echo(f"\nnext: {found.run.typed(f'seekwise results {run.run_id}')}")
+    report.show(_shown.out())
+    click.echo(f"\nnext: {report.run.typed(f'seekwise results {run.run_id}')}")

@@ -155,10 +155,10 @@ def _refuse_empty(name: str | None, words: list[str]) -> None:
 
 def docstring(name: str) -> str:
     """What the command NAME says of itself, read without importing its module."""
-    found = importlib.util.find_spec(module_of(name))
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(module_of(name))
+    if spec is None or spec.origin is None:
         return ""
-    with open(found.origin, encoding="utf-8") as file:
+    with open(spec.origin, encoding="utf-8") as file:
         text = file.read()
     said = re.search(r'^def command\(.*?\) -> None:\n    """(.*?)"""', text, re.MULTILINE | re.DOTALL)
     return said[1] if said else ""

@@ -109,9 +109,9 @@ def _name(target: str) -> str:
     if path.is_block_device():
         return path.resolve().name
     number = os.stat(path).st_dev
-    found = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
-    if not found.exists():
+    entry = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not entry.exists():
         raise UsageError(
             f"{target}: does not lie on one block device", "name the device itself; `seekwise devices` lists them"
         )
-    return found.resolve().name
+    return entry.resolve().name

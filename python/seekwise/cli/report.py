@@ -82,15 +82,15 @@ def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) ->
     from seekwise.report import of_run
     from seekwise.report.charts import files
 
-    found = of_run.of_runs(store, *runs)
-    run_id = found.run.run_id
-    if not found.records:
+    report = of_run.of_runs(store, *runs)
+    run_id = report.run.run_id
+    if not report.records:
         raise SeekwiseError(f"run {run_id} has no records, so there is nothing to show")
     try:
-        written = files.write_all(folder_made(pictures), found.pictures()) if pictures is not None else []
+        written = files.write_all(folder_made(pictures), report.pictures()) if pictures is not None else []
     except OSError as error:
         raise SeekwiseError(f"cannot write pictures to {pictures}: {reason(error)}") from error
-    path = _shown.write_page(found, path_of(output, run_id)).absolute()
+    path = _shown.write_page(report, path_of(output, run_id)).absolute()
     return WrittenReport(run_id, [run.run_id for run in runs], path, [file.absolute() for file in written])
 
 
@@ -104,9 +104,9 @@ def _comparison(store: Store, runs: list[Run], output: Path, pictures: Path | No
         raise UsageError(
             f"a comparison has two runs, not {len(runs)}", hint="`--merge` shows several runs of one study as one"
         )
-    found = paired.pairing_of(store, paired.after_earlier(store, *runs))
+    pairing = paired.pairing_of(store, paired.after_earlier(store, *runs))
     names = [run.run_id for run in runs]
-    path = compare_page.write(path_of(output, "-vs-".join(names)), found)
+    path = compare_page.write(path_of(output, "-vs-".join(names)), pairing)
     return WrittenReport(None, names, path.absolute(), [])
 
 

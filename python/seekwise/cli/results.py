@@ -71,23 +71,23 @@ def command(
         from seekwise.report.layout import WIDTH, wrapped
 
         chosen = [store.run(name) for name in names]
-        found = of_run.of_runs(store, *chosen, brief=not (as_json or figures))
+        report = of_run.of_runs(store, *chosen, brief=not (as_json or figures))
         if as_json:
-            _shown.echo_json(found.document())
+            _shown.echo_json(report.document())
             return
-        of_tune = isinstance(found, of_run.TuneReport)
+        of_tune = isinstance(report, of_run.TuneReport)
         if of_tune and figures:
             raise UsageError(
-                f"run {found.run.run_id} of `tune` has its figures in its table", "`--all` shows every row"
+                f"run {report.run.run_id} of `tune` has its figures in its table", "`--all` shows every row"
             )
-        head = wrapped(found.title, min(_shown.out().width, WIDTH))
+        head = wrapped(report.title, min(_shown.out().width, WIDTH))
         # An answer of `tune` fills the screen.
         click.echo("\n".join([*head, *([""] if len(head) == 1 or not of_tune else [])]))
-        found.show(_shown.out(), everything=everything, figures=figures)
-        is_last = found.run.run_id == store.run("last").run_id
-        sets = found.sets("last" if is_last else found.run.run_id) if len(chosen) == 1 else None
+        report.show(_shown.out(), everything=everything, figures=figures)
+        is_last = report.run.run_id == store.run("last").run_id
+        sets = report.sets("last" if is_last else report.run.run_id) if len(chosen) == 1 else None
     space = "" if of_tune else "\n"
-    click.echo(f"{space}next: {sets or found.run.typed('seekwise report ' + ' '.join(run.run_id for run in chosen))}")
+    click.echo(f"{space}next: {sets or report.run.typed('seekwise report ' + ' '.join(run.run_id for run in chosen))}")
 
 
 def _list(store: Store, everything: bool, as_json: bool) -> None:
@@ -149,8 +149,8 @@ def outcome(run: Run) -> str:
     if _is_not_restored(run):
         return "NOT RESTORED"
     text = run.outcome or "unfinished"
-    if found := EXCEPTION.match(text):
-        return f"fault ({found[1]})"
+    if match := EXCEPTION.match(text):
+        return f"fault ({match[1]})"
     return " ".join(text.split())
 
 

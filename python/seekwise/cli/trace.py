@@ -54,8 +54,8 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
     from seekwise.trace.readers import open_trace
 
     notes, chunks = open_trace(path)
-    found = summary.summary_of(_counted(chunks))
-    if not found.requests:
+    summed = summary.summary_of(_counted(chunks))
+    if not summed.requests:
         raise SeekwiseError(
             f"{path}: holds no requests",
             hint="a recording that was cut off, or of an idle device; record again under load",
@@ -72,18 +72,18 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
             anonymous=notes.anonymous,
             notes=notes.sentences,
             dependencies=processes,
-            **vars(found.figures(notes)),
+            **vars(summed.figures(notes)),
         )
         echo_json(document)
     else:
-        said = words.lines(found, notes, processes)
+        said = words.lines(summed, notes, processes)
         click.echo("\n".join(said))
     if page is not None:
         from seekwise.report import trace_page
 
         try:
             begun = next(open_trace(path)[1], None)
-            trace_page.write(page, f"Trace {path.name}", words.lines(found, notes, processes), found, notes, begun)
+            trace_page.write(page, f"Trace {path.name}", words.lines(summed, notes, processes), summed, notes, begun)
         except OSError as error:
             raise SeekwiseError(f"{page}: cannot be written: {reason(error)}") from None
         click.echo(f"\n{page}", err=as_json)

@@ -79,11 +79,11 @@ def command(
         results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
         said = [*load.said, *whatif.beyond(load, settings)]
         played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
-        found = predicted.rows(played.records)
-        if not found:
+        rows = predicted.rows(played.records)
+        if not rows:
             raise UsageError(f"{trace}: holds no reads or writes")
         recorded = whatif.recorded_of(load)
-        order = predicted.ranked(found, [setting.label for setting in settings], recorded)
+        order = predicted.ranked(rows, [setting.label for setting in settings], recorded)
         opened = None
         if replay_open:
             replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
@@ -97,14 +97,14 @@ def command(
                     record if row is None else replace(record, load={**record.load, predicted.OPEN_P99: row.p99_ns})
                 )
             store.end_run(played.run.run_id, "complete")
-        prediction = _whatif.Prediction(load, settings, order, found, opened, said, hangs)
+        prediction = _whatif.Prediction(load, settings, order, rows, opened, said, hangs)
         if as_json:
             _shown.echo_json(_whatif.document(played, trace, prediction))
             return
         _paragraph(whatif_answer.sentence(order, recorded))
         click.echo()
         tails = {name: row.p99_ns for (name, program), row in (opened or {}).items() if program == FOREGROUND}
-        for line in whatif_answer.table(order, found, prediction.programs, recorded, tails):
+        for line in whatif_answer.table(order, rows, prediction.programs, recorded, tails):
             click.echo(line)
         click.echo()
         for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):

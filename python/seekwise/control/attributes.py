@@ -223,8 +223,8 @@ def path(name: str, folder: Path) -> Path:
     if name != CACHE_TYPE:
         return folder / name
     # The drive's own cache: SCSI and SATA under the disk's driver, virtio beside the queue.
-    found = sorted(folder.glob("device/scsi_disk/*/cache_type"))
-    return found[0] if found else folder / "cache_type"
+    files = sorted(folder.glob("device/scsi_disk/*/cache_type"))
+    return files[0] if files else folder / "cache_type"
 
 
 def value(name: str, text: str | None) -> str | None:
@@ -284,7 +284,7 @@ def tunables(folder: Path) -> dict[str, str]:
     them can be restored.
     """
     place = folder / "queue/iosched"
-    found = {}
+    values = {}
     for file in place.iterdir() if place.is_dir() else ():
         mode = file.stat().st_mode
         if stat.S_ISREG(mode) and mode & stat.S_IRUSR and mode & stat.S_IWUSR:
@@ -294,8 +294,8 @@ def tunables(folder: Path) -> dict[str, str]:
             if text is None:
                 text = sysfs.read_or_raise(file, no_value=frozenset({errno.EIO}))
             if text is not None and "\n" not in text:
-                found[IOSCHED + file.name] = text
-    return found
+                values[IOSCHED + file.name] = text
+    return values
 
 
 def order(name: str) -> tuple[int, str]:
@@ -303,25 +303,25 @@ def order(name: str) -> tuple[int, str]:
     return row(name).order, name
 
 
-def same(name: str, asked: str, found: str | None) -> bool:
+def same(name: str, asked: str, shown: str | None) -> bool:
     """Whether the value found is the one asked for, numbers by value."""
-    if found is None:
+    if shown is None:
         return False
     if name == WBT and asked == "-1":
         return False  # asks for the kernel's default, which is not to be read: it has to be written to know
-    if asked == found:
+    if asked == shown:
         return True
     try:
-        return int(asked) == int(found)
+        return int(asked) == int(shown)
     except ValueError:
         return False
 
 
-def accepted(name: str, asked: str, found: str | None) -> bool:
+def accepted(name: str, asked: str, shown: str | None) -> bool:
     """Whether what is read after the write is what was asked for."""
     if name == WBT and asked == "-1":
-        return found is not None
-    return same(name, asked, found)
+        return shown is not None
+    return same(name, asked, shown)
 
 
 def schedulers_offered(folder: Path) -> tuple[str, ...]:

@@ -272,10 +272,10 @@ def kill_marked(mark: str) -> int:
     wanted = f"{MARK}={mark}".encode()
     killed = 0
     for _ in range(100):
-        found = [pid for pid in process.pids() if pid != os.getpid() and wanted in _environment(pid)]
-        if not found:
+        marked = [pid for pid in process.pids() if pid != os.getpid() and wanted in _environment(pid)]
+        if not marked:
             return killed
-        for pid in found:
+        for pid in marked:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 killed += 1

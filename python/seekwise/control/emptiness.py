@@ -146,10 +146,10 @@ CHECKS = (
 
 
 def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
-    found = _device(stack, device)
-    node = root / "dev" / found.name.replace("!", "/")
-    reasons = [*_in_use(stack, found, root)]
-    signature = found.signature
+    target = _device(stack, device)
+    node = root / "dev" / target.name.replace("!", "/")
+    reasons = [*_in_use(stack, target, root)]
+    signature = target.signature
     content = [f"{signature.get('type', 'a known format')}, says udev"] if signature else []
     descriptor = None
     size_bytes = 0
@@ -157,10 +157,10 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
     try:
         descriptor = os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
         size_bytes = _size_bytes(descriptor)
-        wrong = _wrong_node(found, descriptor, node, root) or _unsuited(found, descriptor, size_bytes)
+        wrong = _wrong_node(target, descriptor, node, root) or _unsuited(target, descriptor, size_bytes)
         content += [] if wrong else _content(descriptor, node, size_bytes)
         reasons += wrong
-        backing, against = _backing(found, descriptor, stack, root)
+        backing, against = _backing(target, descriptor, stack, root)
         reasons += against
         if not reasons and not content:
             # Last, since it takes a while: what has a reason already is not looked through.
@@ -183,12 +183,12 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
             os.close(descriptor)
         said = dict.fromkeys([*reasons, *(f"holds {holding}" for holding in content)])
         raise RefusedError(
-            f"{found.name} does not prove empty: it {'; it '.join(said)}",
+            f"{target.name} does not prove empty: it {'; it '.join(said)}",
             CHOOSE_ANOTHER if reasons else f"if nothing of it is needed, zero it yourself: `blkdiscard -z {node}`",
         )
     assert descriptor is not None and looked is not None
     return descriptor, EmptyProof(
-        found.name, node, size_bytes, (*CHECKS, looked.sentence), Path(f"{proc_folder()}/fd/{descriptor}")
+        target.name, node, size_bytes, (*CHECKS, looked.sentence), Path(f"{proc_folder()}/fd/{descriptor}")
     )
 
 
@@ -234,15 +234,15 @@ def _openers(device: BlockDevice) -> list[tuple[int, str]]:
 
 def _having_open(is_it: Callable[[os.stat_result], bool], except_thread: str | None = None) -> list[tuple[int, str]]:
     """Looked at twice: udev opens a device for a moment whenever something happens to it."""
-    found = _having_open_now(is_it, except_thread)
-    if found:
+    openers = _having_open_now(is_it, except_thread)
+    if openers:
         time.sleep(0.3)
-        found &= _having_open_now(is_it, except_thread)
-    return sorted(found)
+        openers &= _having_open_now(is_it, except_thread)
+    return sorted(openers)
 
 
 def _having_open_now(is_it: Callable[[os.stat_result], bool], except_thread: str | None) -> set[tuple[int, str]]:
-    found = set()
+    openers = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if except_thread and (folder / "task" / except_thread).exists():
@@ -250,12 +250,12 @@ def _having_open_now(is_it: Callable[[os.stat_result], bool], except_thread: str
             for link in os.scandir(folder / "fd"):
                 try:
                     if is_it(link.stat()):
-                        found.add((int(folder.name), (folder / "comm").read_text(errors="replace").strip()))
+                        openers.add((int(folder.name), (folder / "comm").read_text(errors="replace").strip()))
                 except OSError:
                     continue  # closed meanwhile: the others still count
         except OSError:
             continue
-    return found
+    return openers
 
 
 def _is_source(mount: Mount, device: BlockDevice) -> bool:
@@ -276,9 +276,9 @@ def _unsuited(device: BlockDevice, descriptor: int, size_bytes: int) -> list[str
 
 def _content(descriptor: int, node: Path, size_bytes: int) -> list[str]:
     """What it holds."""
-    found = signatures.signatures_on(str(node))
-    if found or signatures.read_windows(descriptor, size_bytes).all_zero:
-        return found
+    signs = signatures.signatures_on(str(node))
+    if signs or signatures.read_windows(descriptor, size_bytes).all_zero:
+        return signs
     return ["data without a known signature in its first or last MiB"]
 
 
@@ -358,30 +358,30 @@ def _device(stack: Stack, device: str) -> BlockDevice:
 
 def allow_destroy(stack: Stack, device: str, named: tuple[str, ...], root: Path = Path("/")) -> None:
     """Refuses unless one of `named` is this very device's own name in the sense of `identifiers`."""
-    found = _device(stack, device)
-    accepted = identifiers(stack, found)
+    target = _device(stack, device)
+    accepted = identifiers(stack, target)
     for name in named:
-        if name in accepted or _is_link_to(name, found, root):
+        if name in accepted or _is_link_to(name, target, root):
             return
-        if found.kind == "loop" and found.backing_file and _same_path(name, found.backing_file):
+        if target.kind == "loop" and target.backing_file and _same_path(name, target.backing_file):
             return
-        if found.kind == "md" and _hex_digits(name) and _hex_digits(name) in map(_hex_digits, accepted):
+        if target.kind == "md" and _hex_digits(name) and _hex_digits(name) in map(_hex_digits, accepted):
             return
-    twins = _twins(stack, found)
+    twins = _twins(stack, target)
     if not named:
         what = "--destroy does not name it"
-    elif twins and found.serial in named:
-        what = f"the serial {found.serial} is also that of {', '.join(twins)}"
+    elif twins and target.serial in named:
+        what = f"the serial {target.serial} is also that of {', '.join(twins)}"
     else:
         what = f"--destroy {' '.join(map(shlex.quote, named))} is not its name"
-    if reasons := list(dict.fromkeys(_in_use(stack, found, root))):
+    if reasons := list(dict.fromkeys(_in_use(stack, target, root))):
         # A user who is told how to name a device in use might do it.
-        raise RefusedError(f"{found.name} is not overwritten: it {'; it '.join(reasons)}; {what}", CHOOSE_ANOTHER)
+        raise RefusedError(f"{target.name} is not overwritten: it {'; it '.join(reasons)}; {what}", CHOOSE_ANOTHER)
     if accepted:
         hint = f"if all its content may be destroyed: `--destroy {shlex.quote(accepted[0])}`"
     else:
         hint = "it has neither serial nor UUID nor by-id path of its own: seekwise does not write to it"
-    raise RefusedError(f"{found.name} would be overwritten, and {what}", hint)
+    raise RefusedError(f"{target.name} would be overwritten, and {what}", hint)
 
 
 def identifiers(stack: Stack, device: BlockDevice) -> tuple[str, ...]:

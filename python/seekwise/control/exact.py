@@ -25,9 +25,9 @@ def state(path: Path) -> FileState | None:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    found = {"uid": status.st_uid, "gid": status.st_gid, "mtime_ns": status.st_mtime_ns}
+    document = {"uid": status.st_uid, "gid": status.st_gid, "mtime_ns": status.st_mtime_ns}
     if stat.S_ISLNK(status.st_mode):
-        return {**found, "link": encoded(os.fsencode(os.readlink(path)))}
+        return {**document, "link": encoded(os.fsencode(os.readlink(path)))}
     if not stat.S_ISREG(status.st_mode):
         raise RefusedError(f"{path} is neither a file nor a link", "move it away")
     if status.st_size > BYTES_MAX:
@@ -40,7 +40,7 @@ def state(path: Path) -> FileState | None:
             xattrs = {name: encoded(os.getxattr(descriptor, name)) for name in os.listxattr(descriptor)}
     finally:
         os.close(descriptor)
-    return {**found, "bytes": encoded(content), "mode": stat.S_IMODE(status.st_mode), "xattrs": xattrs}
+    return {**document, "bytes": encoded(content), "mode": stat.S_IMODE(status.st_mode), "xattrs": xattrs}
 
 
 def restore(path: Path, before: FileState) -> None:
@@ -65,16 +65,16 @@ def restore(path: Path, before: FileState) -> None:
     os.utime(path, ns=(before["mtime_ns"], before["mtime_ns"]))
 
 
-def content(found: FileState | None) -> bytes | None:
+def content(state_of_file: FileState | None) -> bytes | None:
     """The bytes of a file's state; None of a link, or of nothing."""
-    return decoded(found["bytes"]) if found is not None and "bytes" in found else None
+    return decoded(state_of_file["bytes"]) if state_of_file is not None and "bytes" in state_of_file else None
 
 
 def text(path: Path) -> str:
     """Text of a file that may be absent or a link; an error if it is no text."""
     try:
-        found = path.read_bytes() if path.is_file() else b""
-        return found.decode()
+        data = path.read_bytes() if path.is_file() else b""
+        return data.decode()
     except UnicodeDecodeError as error:
         raise SeekwiseError(
             f"{path} is not UTF-8, so nothing can be added to it", "move it away, or mend it"

@@ -199,8 +199,8 @@ class Journal:
         if names:
             # A user who can write entries decides what is written back.
             files.check_private(self.folder)
-        found = [read_entry(self.folder / name) for name in names]
-        return [entry for entry in found if entry]
+        entries = [read_entry(self.folder / name) for name in names]
+        return [entry for entry in entries if entry]
 
     def check(self) -> None:
         """Refuses to change anything while an entry is open that a newer seekwise wrote: it may be about the same

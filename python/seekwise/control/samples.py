@@ -40,11 +40,11 @@ def look(descriptor: int, size_bytes: int, backing: Path | None = None) -> Looke
         extents = _extents(backing, first, last)
         amount = sum(end - start for start, end in extents)
         if amount <= WHOLE_BYTES:
-            found = _first_data(descriptor, ((start, end - start) for start, end in extents), None)[0]
-            return Looked(found, f"the backing file holds {amount >> 10} KiB between the first and last MiB, all zero")
+            place = _first_data(descriptor, ((start, end - start) for start, end in extents), None)[0]
+            return Looked(place, f"the backing file holds {amount >> 10} KiB between the first and last MiB, all zero")
     if last - first <= WHOLE_BYTES:
-        found, _ = _first_data(descriptor, [(first, last - first)], None)
-        return Looked(found, "all of it zero")
+        place, _ = _first_data(descriptor, [(first, last - first)], None)
+        return Looked(place, "all of it zero")
     copies = [offset for offset in _superblock_copies(size_bytes) if first <= offset < last]
     stride = (last - first) // SAMPLES
     spread = [
@@ -53,12 +53,12 @@ def look(descriptor: int, size_bytes: int, backing: Path | None = None) -> Looke
     ]
     # In an order that covers the device evenly however early the time is up.
     secrets.SystemRandom().shuffle(spread)
-    found, at_copies = _first_data(descriptor, [(offset, SAMPLE_BYTES) for offset in copies], LONGEST_S)
-    if found is not None:
-        return Looked(found, "")
-    found, at_samples = _first_data(descriptor, [(offset, SAMPLE_BYTES) for offset in spread], LONGEST_S)
+    place, at_copies = _first_data(descriptor, [(offset, SAMPLE_BYTES) for offset in copies], LONGEST_S)
+    if place is not None:
+        return Looked(place, "")
+    place, at_samples = _first_data(descriptor, [(offset, SAMPLE_BYTES) for offset in spread], LONGEST_S)
     return Looked(
-        found,
+        place,
         f"zero in {at_copies} places of copied superblocks and in {at_samples} samples of 4 KiB spread over "
         f"{size_bytes / 2**30:.4g} GiB",
     )
@@ -104,7 +104,7 @@ def _extents(backing: Path, first: int, last: int) -> list[tuple[int, int]]:
     """Where a sparse file holds data, between two offsets. A filesystem without SEEK_DATA says: everywhere."""
     descriptor = os.open(backing, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        found, position = [], first
+        extents, position = [], first
         while position < last:
             try:
                 start = os.lseek(descriptor, position, os.SEEK_DATA)
@@ -113,8 +113,8 @@ def _extents(backing: Path, first: int, last: int) -> list[tuple[int, int]]:
             if start >= last:
                 break
             end = min(last, os.lseek(descriptor, start, os.SEEK_HOLE))
-            found.append((start, end))
+            extents.append((start, end))
             position = end
-        return found
+        return extents
     finally:
         os.close(descriptor)

@@ -54,9 +54,9 @@ class HeldFolder(PosixPath):
 
 def room_bytes(target: Path) -> int:
     """What scratch files may take here: free for ordinary users, less the reserve."""
-    found = os.statvfs(target)
-    reserve = min(RESERVE_BYTES_MAX, int(found.f_blocks * found.f_frsize * RESERVE_SHARE))
-    return max(0, found.f_bavail * found.f_frsize - reserve)
+    space = os.statvfs(target)
+    reserve = min(RESERVE_BYTES_MAX, int(space.f_blocks * space.f_frsize * RESERVE_SHARE))
+    return max(0, space.f_bavail * space.f_frsize - reserve)
 
 
 def check_target(target: Path, need_bytes: int) -> None:
@@ -247,8 +247,8 @@ def _name_of(parent: int, name: str, inode: int | None) -> str | None:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if inode is None or status.st_ino == inode:
             return name
-    with os.scandir(parent) as found:
-        return next((item.name for item in found if inode is not None and item.inode() == inode), None)
+    with os.scandir(parent) as listing:
+        return next((item.name for item in listing if inode is not None and item.inode() == inode), None)
 
 
 def _remove_known(parent: int, name: str, item: Item | None = None) -> None:
@@ -350,15 +350,15 @@ def _check_no_mount(folder: int, st_dev: int, depth: int = 0) -> None:
 
 
 def _folders(folder: int) -> Iterator[str]:
-    with os.scandir(folder) as found:
-        names = [item.name for item in found if item.is_dir(follow_symlinks=False)]
+    with os.scandir(folder) as listing:
+        names = [item.name for item in listing if item.is_dir(follow_symlinks=False)]
     yield from names
 
 
 def _remove_content(folder: int, keep: str | None = None) -> None:
     """Everything in an open folder, without following anything."""
-    with os.scandir(folder) as found:
-        content = [(item.name, item.is_dir(follow_symlinks=False)) for item in found if item.name != keep]
+    with os.scandir(folder) as listing:
+        content = [(item.name, item.is_dir(follow_symlinks=False)) for item in listing if item.name != keep]
     for name, is_folder in content:
         with contextlib.suppress(FileNotFoundError):
             if not is_folder:
@@ -373,8 +373,8 @@ def _remove_content(folder: int, keep: str | None = None) -> None:
 
 
 def _orphans(parent: int) -> list[str]:
-    with os.scandir(parent) as found:
-        names = sorted(item.name for item in found if item.name.startswith(PREFIX))
+    with os.scandir(parent) as listing:
+        names = sorted(item.name for item in listing if item.name.startswith(PREFIX))
     return [name for name in names if _is_orphan(parent, name)]
 
 

@@ -138,13 +138,13 @@ def check(changes: Changes, root: Path = Path("/")) -> None:
     for device, wanted in normalised(changes).items():
         folder = sysfs.device_folder(device, root)
         for name, asked in wanted.items():
-            file, found = attributes.path(name, folder), attributes.current(name, folder)
-            if not file.exists() or attributes.same(name, asked, found) or os.access(file, os.W_OK):
+            file, before = attributes.path(name, folder), attributes.current(name, folder)
+            if not file.exists() or attributes.same(name, asked, before) or os.access(file, os.W_OK):
                 continue
             if os.geteuid() != 0:
-                raise MissingError(f'{device} {name} = "{asked}" needs root (it is {found})', "run it with sudo")
-            refusal = attributes.Refusal(device, folder, name, asked, found, None)
-            raise SettingRefused(f'{device} {name} is read-only (asked "{asked}", found {found})', refusal)
+                raise MissingError(f'{device} {name} = "{asked}" needs root (it is {before})', "run it with sudo")
+            refusal = attributes.Refusal(device, folder, name, asked, before, None)
+            raise SettingRefused(f'{device} {name} is read-only (asked "{asked}", found {before})', refusal)
 
 
 def check_values(changes: Changes, root: Path = Path("/")) -> None:
@@ -156,8 +156,8 @@ def check_values(changes: Changes, root: Path = Path("/")) -> None:
 
 
 def _check_value(device: str, folder: Path, name: str, wanted: Mapping[str, str]) -> None:
-    asked, found = wanted[name], attributes.current(name, folder)
-    refusal = attributes.Refusal(device, folder, name, asked, found, None)
+    asked, before = wanted[name], attributes.current(name, folder)
+    refusal = attributes.Refusal(device, folder, name, asked, before, None)
     if not asked or "\n" in asked:
         raise UsageError(f"{device} {name} needs a value")
     if name == "queue/scheduler":
@@ -165,7 +165,7 @@ def _check_value(device: str, folder: Path, name: str, wanted: Mapping[str, str]
         if asked not in offered:
             kind = MissingError if asked in attributes.SCHEDULER_MODULES else UsageError
             raise kind(
-                f'{device} does not offer scheduler "{asked}" (offered: {", ".join(offered) or "none"}; set: {found})',
+                f'{device} does not offer scheduler "{asked}" (offered: {", ".join(offered) or "none"}; set: {before})',
                 attributes.scheduler_hint(refusal),
             )
     comes_later = name.startswith(attributes.IOSCHED) and "queue/scheduler" in wanted
@@ -214,11 +214,11 @@ def item_for(device: str, folder: Path, root: Path, asked: Mapping[str, str]) ->
 def left_by(items: Iterable[Item]) -> list[Item]:
     """The journal's items with the values after our writes: they tell later whether somebody else has changed one
     since."""
-    found = []
+    left = []
     for item in items:
         folder = sysfs.device_folder(str(item["device"]), Path(str(item["root"])))
-        found.append({**item, "left": attributes.everything(folder)})
-    return found
+        left.append({**item, "left": attributes.everything(folder)})
+    return left
 
 
 def identity(folder: Path) -> dict[str, object]:
@@ -231,12 +231,12 @@ def identity(folder: Path) -> dict[str, object]:
         return {
             "inode": 0
         }  # the machine itself: within a boot there is no other, and /proc gives its folders new numbers
-    found: dict[str, object] = {"inode": folder.resolve().stat().st_ino}
+    facts: dict[str, object] = {"inode": folder.resolve().stat().st_ino}
     for file in ("device/wwid", "wwid", "device/serial", "serial"):
         if text := sysfs.read(folder / file):
-            found["serial"] = text
+            facts["serial"] = text
             break
-    return found
+    return facts
 
 
 def write_values(device: str, folder: Path, wanted: Mapping[str, str]) -> None:
@@ -254,9 +254,9 @@ def write_values(device: str, folder: Path, wanted: Mapping[str, str]) -> None:
     if read_ahead is not None and attributes.READ_AHEAD not in wanted:
         _keep_read_ahead(device, folder, read_ahead)
     for name, asked in wanted.items():
-        found = attributes.current(name, folder)
-        if not attributes.accepted(name, asked, found):
-            raise _altered(device, folder, name, asked, found)
+        before = attributes.current(name, folder)
+        if not attributes.accepted(name, asked, before):
+            raise _altered(device, folder, name, asked, before)
 
 
 def _keep_read_ahead(device: str, folder: Path, before: str) -> None:
@@ -270,22 +270,24 @@ def _write_one(device: str, folder: Path, name: str, target: str, asked: str) ->
     try:
         sysfs.write(attributes.path(target, folder), asked)
     except OSError as error:
-        found = attributes.current(name, folder)
-        refusal = attributes.Refusal(device, folder, name, asked, found, error.errno)
+        before = attributes.current(name, folder)
+        refusal = attributes.Refusal(device, folder, name, asked, before, error.errno)
         if isinstance(error, PermissionError) and os.geteuid() != 0:
-            raise MissingError(f'{device} {name} = "{asked}" needs root (it is {found})', "run it with sudo") from error
+            raise MissingError(
+                f'{device} {name} = "{asked}" needs root (it is {before})', "run it with sudo"
+            ) from error
         reason = errno.errorcode.get(error.errno or 0, "error")
         raise SettingRefused(
-            f'{device} refused {name} "{asked}" ({reason}: {error.strerror}); it is {found}', refusal
+            f'{device} refused {name} "{asked}" ({reason}: {error.strerror}); it is {before}', refusal
         ) from error
-    found = attributes.current(name, folder)
-    if not attributes.accepted(name, asked, found):
-        raise _altered(device, folder, name, asked, found)
+    before = attributes.current(name, folder)
+    if not attributes.accepted(name, asked, before):
+        raise _altered(device, folder, name, asked, before)
 
 
-def _altered(device: str, folder: Path, name: str, asked: str, found: str | None) -> SettingRefused:
-    refusal = attributes.Refusal(device, folder, name, asked, found, None)
-    return SettingRefused(f"{device} {name} is {found} after writing {asked}", refusal)
+def _altered(device: str, folder: Path, name: str, asked: str, shown: str | None) -> SettingRefused:
+    refusal = attributes.Refusal(device, folder, name, asked, shown, None)
+    return SettingRefused(f"{device} {name} is {shown} after writing {asked}", refusal)
 
 
 def touched(item: Item, left: Mapping[str, str] | None) -> frozenset[str]:

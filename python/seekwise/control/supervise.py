@@ -236,7 +236,7 @@ def kill_everything() -> None:
 
 def children_of(parent: int) -> list[int]:
     """Process ids of a process's children."""
-    found = []
+    children = []
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
@@ -245,8 +245,8 @@ def children_of(parent: int) -> list[int]:
             except OSError:
                 continue
             if int(text[text.rindex(b")") + 2 :].split()[1]) == parent:
-                found.append(int(name))
-    return found
+                children.append(int(name))
+    return children
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ class switching(settings.changed):
         A scheduler's own options belong to that scheduler, and the kernel chooses nr_requests and the write-back
         throttling anew with each scheduler: under another than the original one they are left to it.
         """
-        found = {}
+        unnamed = {}
         original = item["old"].get("queue/scheduler")
         is_other = "queue/scheduler" in item["asked"] and asked.get("queue/scheduler", original) != original
         for name in item["asked"]:
@@ -149,17 +149,17 @@ class switching(settings.changed):
                 continue
             if name in attributes.TWINS and attributes.TWINS[name] in asked:
                 continue
-            found[name] = str(item["old"][name])
-        return found
+            unnamed[name] = str(item["old"][name])
+        return unnamed
 
 
 def _written(item: Item, values: Mapping[str, str]) -> dict[str, str]:
     """The values as they can be written: a limit that was given in per cent comes back in per cent, for 0 bytes is no
     value."""
-    found = {}
+    written = {}
     for name, text in values.items():
         twin = attributes.TWINS.get(name)
         if twin is not None and text == "0" and twin not in values:
             name, text = twin, str(item["old"][twin])
-        found[name] = text
-    return found
+        written[name] = text
+    return written

@@ -42,12 +42,13 @@ def read(
         raise UsageError(f"{len(files)} files, but {len(labels)} times `--setting`", hint="one for each file, or none")
     if twice := next((path for path in files if list(files).count(path) > 1), None):
         raise UsageError(f"{twice} is named twice", hint="every file counts as a repeat: name it once")
-    sources = [_source(path) for path in files]
-    if (total := sum(len(source.data) for source in sources)) > LOGS_BYTES:
+    read_files = [_source(path) for path in files]
+    if (total := sum(len(source.data) for source in read_files)) > LOGS_BYTES:
         raise UsageError(
             f"the files have {total / MIB:,.0f} MiB together, and {LOGS_BYTES // MIB} are read at most",
             hint="import them in several runs",
         )
+    sources, left_out = fio_logs.without_those_of_json(read_files)
     label_of = dict(zip(files, labels, strict=True)) if labels else {}
     run_id = new_run_id()
     found: list[Measured] = []
@@ -67,7 +68,7 @@ def read(
     one_each, named, at_once = setups.together(found, setups.labels(found), _load)
     measured, labelled, depths = setups.by_depth(one_each, named)
     records = _records(run_id, measured, labelled)
-    said = [*([depths] if depths else []), *at_once, *setups.notes(measured, labelled)]
+    said = [*([depths] if depths else []), *left_out, *at_once, *setups.notes(measured, labelled)]
     return _run(run_id, name, records, [entry.result for entry in measured], said), records
 
 
@@ -98,7 +99,7 @@ def _source(path: Path) -> Source:
     except ValueError as error:
         hint = f"name files in it: `{path}/*`" if path.is_dir() else None
         raise UsageError(f"cannot read {path}: {error}", hint) from error
-    if not data.strip() and not fio_logs.is_unused(path):
+    if not data.strip() and not fio_logs.may_be_empty(path):
         raise ForeignError(f"{path} is empty", hint="the tool may have died, or its disk was full")
     return Source(path, data)
 

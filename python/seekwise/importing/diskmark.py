@@ -8,7 +8,7 @@ or copied as text.
     Random Read 4KB (QD=32) :   142.517 MB/s [ 34794.1 IOPS]                         CrystalDiskMark 3: KB are 1024 bytes
 
 The figure is the best of several runs unless the user chose the average, and has no tail. KDiskMark divides KiB/s by
-1000 and calls it MB/s: where IOPS × request size says so, that is repaired.
+1000 (its first versions by 1024) and calls it MB/s: where IOPS × request size says so, that is repaired.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LINE = re.compile(
 SECTION = re.compile(r"^(?:>\s?)*\s*\[(?P<side>Read|Write|Mix)\]", re.MULTILINE)
 PROGRAM = re.compile(r"(CrystalDiskMark|KDiskMark|LinuxDiskMark|disk-mark-me)\s*\(?v?(\d[\w.]*)?")
 TAKEN_S = 10.0
-UNITS = (10**6, 1024 * 1000)
-"""Bytes that a program calls a megabyte."""
+UNITS = (10**6, 1024 * 1000, 2**20)
+"""Bytes that a program calls a megabyte: CrystalDiskMark, KDiskMark and KDiskMark before 1.6."""
 
 
 def _recognises(source: Source) -> bool:
@@ -73,7 +73,7 @@ def _result(source: Source, match: re.Match[str], side: str, tool: str, given: G
         f"{tool} prints no CPU time",
     ]
     if unit != UNITS[0]:
-        notes.append(f"{tool} calls 1,024,000 bytes a megabyte (IOPS × request size says so): repaired")
+        notes.append(f"{tool} calls {unit:,} bytes a megabyte (IOPS × request size says so): repaired")
     threads = given.threads or int(match["threads"] or 1)
     return Result(
         phases=(

@@ -87,12 +87,22 @@ def _of_run(source: Source, run: FioDocument, number: int, notes: Sequence[str],
         loads = _loads(group)
         for jobs in loads:
             # The same load in another group is compared with this one, not set beside it.
-            beside = [_name(other) for other in everything or loads if _load(other[0]) != _load(jobs[0])]
+            beside = [
+                _name(other)
+                for other in everything or loads
+                if _load(other[0]) != _load(jobs[0]) and not _apart(other, jobs)
+            ]
             result = _result(run, jobs, number, notes, given, beside)
             results += [result] if result else []
     if not results:
         if failed := next((job["error"] for job in run.jobs if job.get("error")), None):
             raise source.error(f"fio ended with error {failed} before anything was moved", hint=_errno_words(failed))
+        if any(
+            job.get(name, {}).get("iops") and "total_ios" not in job[name]
+            for job in run.jobs
+            for name in fio_documents.SIDES
+        ):
+            raise KeyError("total_ios")
         trimmed = any(job.get("trim", {}).get("total_ios", 0) for job in run.jobs)
         raise source.error(
             "its jobs only trimmed, which is not compared" if trimmed else "every job did nothing: no reads, no writes",
@@ -127,6 +137,19 @@ def _overlapped(groups: list[list[FioJob]]) -> bool:
     )
     elapsed_s = max(float(job.get("elapsed", 0)) for group in groups for job in group)
     return 0 < elapsed_s * 1e3 < one_by_one_ms
+
+
+def _apart(one: list[FioJob], other: list[FioJob]) -> bool:
+    """Whether `startdelay` let one of them begin when the other had ended."""
+    (start, end), (then, later) = _span_s(one), _span_s(other)
+    return start >= later * SHORT_S > 0 or then >= end * SHORT_S > 0
+
+
+def _span_s(jobs: list[FioJob]) -> tuple[float, float]:
+    """When they began and ended, in seconds since the start of their group."""
+    delay = re.fullmatch(r"(\d{1,9})s?", jobs[0]["job options"].get("startdelay", "0"))
+    start = float(delay[1]) if delay else 0.0
+    return start, start + fio_result.phase(jobs).elapsed_s
 
 
 def _loads(group: list[FioJob]) -> list[list[FioJob]]:
@@ -189,6 +212,8 @@ def _result(
         if found.syncs
         else _of_durable_writes(jobs, phase)
         if found.write_bytes and not found.read_bytes and _waits_for_the_drive(options)
+        else _of_untimed_syncs(jobs, found)
+        if found.write_bytes and not found.read_bytes and _asked_syncs(options)
         else "",
         notes=(*notes, *_notes(jobs, found, reported, depth_note, asked=given.operation is not None)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
@@ -271,16 +296,24 @@ def _notes(
 ) -> list[str]:
     said = [depth_note] if depth_note else []
     options = jobs[0]["job options"]
-    if not options and not asked and found.operation != "mixed":
+    # fio's default pattern reads; of clients it prints the options of one job alone.
+    lacks = not options or found.write_bytes > 0 or "hostname" in jobs[0]
+    if lacks and not fio_result.pattern_of(jobs[0]) and not asked and found.operation != "mixed":
         said.append(
-            f"{_name(jobs)}: the file has no options, so not whether access was random: sequential, fio's default, was taken "
+            f"{_name(jobs)}: the file does not have this job's pattern (`rw`), so not whether access was random: sequential was taken "
             f"(`--given operation=rand_{found.operation.rpartition('_')[2]}`)"
         )
     if found.elapsed_s < SHORT_S:
         said.append(
             f"{_name(jobs)} ran for {ms(found.elapsed_s * 1e9)} only, too short to mean anything: `--time_based --runtime=60`"
         )
-    if options and _is_buffered(options) and found.syncs is None and not _waits_for_the_drive(options):
+    if (
+        options
+        and _is_buffered(options)
+        and found.syncs is None
+        and not _asked_syncs(options)
+        and not _waits_for_the_drive(options)
+    ):
         said.append(
             f"jobs without `direct=1` went through the {PAGE_CACHE}: memory may have answered instead of the drive"
         )
@@ -291,9 +324,12 @@ def _notes(
             "there are no latencies: fio did not time requests (`gtod_reduce`, or `disable_lat` and `disable_clat`)"
         )
     elif not found.latency_bins and not reported:
+        apart = len(jobs) > 1 or len(fio_result.sides_of(jobs[0])) > 1
         said.append(
             "p99 is absent where several jobs, or reads and writes, were reported apart: percentiles cannot be merged "
             "(json+ has histograms, which can)"
+            if apart
+            else "p99 is absent: fio wrote no percentiles (`disable_clat`, `clat_percentiles=0`)"
         )
     if any(
         "read" in job and "read" not in fio_result.sides_of(job) and job["read"].get("total_ios", 0)
@@ -307,14 +343,25 @@ def _notes(
 
 
 def _of_syncs(jobs: list[FioJob], found: fio_result.FioPhase, syncs: fio_result.Syncs) -> str:
-    options = jobs[0]["job options"]
-    asked = (
-        " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", "")) or "sync"
-    )
+    asked = _asked_syncs(jobs[0]["job options"]) or "sync"
     levels = syncs.percentiles_ns or percentiles(syncs.bins)
     return (
         f"durable writes of {_name(jobs)} ({asked}): each sync took {times(syncs.mean_ns, levels, syncs.max_ns)}; the writes before it "
-        f"{ms(found.latency_mean_ns)} on average"
+        f"{ms(_sides(jobs).get('write', {}).get('latency_mean_ns', found.latency_mean_ns))} on average"
+    )
+
+
+def _asked_syncs(options: Mapping[str, str]) -> str:
+    """`fsync=1`; empty where a job does not sync."""
+    return " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", ""))
+
+
+def _of_untimed_syncs(jobs: list[FioJob], found: fio_result.FioPhase) -> str:
+    """Of a fio that times writes alone: what a write and its syncs take together is in its rate."""
+    each_ns = found.elapsed_s * _threads(jobs) / found.ios * 1e9
+    return (
+        f"durable writes of {_name(jobs)} ({_asked_syncs(jobs[0]['job options'])}): this fio did not time the syncs; a write with its "
+        f"share of them took {ms(each_ns)} on average"
     )
 
 
@@ -395,7 +442,7 @@ def _block(options: Mapping[str, str], found: fio_result.FioPhase, given: Given)
         and (moved >= asked * (1 - SIZE_SLACK) or found.short_ios or found.bytes < 64 * asked)
     ):
         return asked, {}
-    return (round(moved), {}) if moved == round(moved) and not options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
+    return (round(moved), {}) if moved == round(moved) and "bs" not in options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
 
 
 FORMAT = Format(

@@ -2,7 +2,7 @@
 trial.
 
     NAME_bw.1.log   time ms, KiB/s, direction, request size[, …]      one line per request, or per `log_avg_msec`
-    NAME_lat.1.log  time ms, ns, direction, request size              (`clat`: completion; `slat` is not used)
+    NAME_lat.1.log  time ms, ns, direction, request size              (`clat`: completion; `slat`: submission)
     NAME_iops.1.log time ms, IOPS, direction, request size
     NAME_clat_hist.1.log  time ms, direction, request size, count of every bin of fio's histogram, per `log_hist_msec`
 
@@ -11,6 +11,10 @@ over a window: rate and IOPS come from them, the mean latency weighted by the re
 histogram log. Of a window without requests fio writes no line (stat.c: `add_bw_samples`), so a line stands for its
 window and not for the time since the last one; the window in which a run ends is not written either. fio before 3.0
 wrote µs (`--given tool-version=2.21`). Logs do not say whether access was random: `--given operation=…`.
+
+With `log_max_value=1` a line of latencies holds the longest request of its window instead of the mean, and looks the
+same. fio's JSON of the run says so; of means, submission and completion add up to the whole, and rate × mean is no more
+than the depth. `log_window_value=both` (fio 3.39) writes two columns, the mean and the longest.
 """
 
 from __future__ import annotations
@@ -19,10 +23,15 @@ import itertools
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seekwise.importing.result import KIB, ForeignError, Format, Given, Latency, Result, Source, phase
+from seekwise.bounds import RESULT_BYTES
+from seekwise.errors import SeekwiseError
+from seekwise.files import read_regular
+from seekwise.importing import fio_documents
+from seekwise.importing.result import KIB, ForeignError, Format, Given, Latency, Result, Source, ms, phase
 from seekwise.store.operations import Operation
 
 NAME = re.compile(r"^(?P<prefix>.+)_(?P<kind>bw|iops|lat|clat|slat|clat_hist)(?:\.(?P<job>\d+))?\.log$")
@@ -46,6 +55,8 @@ class Log:
     windows: list[LogLine] = field(default_factory=list)
     values: Counter[float] = field(default_factory=Counter)
     """{value of a request: how many}"""
+    longest: float = 0.0
+    """Of the requests, where lines have it besides their mean."""
     count: int = 0
     bytes: int = 0
     first_ms: float = math.inf
@@ -59,10 +70,66 @@ def is_log(path: Path) -> bool:
     return NAME.match(path.name) is not None
 
 
-def is_unused(path: Path) -> bool:
-    """Logs of submission times are not used; those of synchronous engines are empty."""
+def may_be_empty(path: Path) -> bool:
+    """Synchronous engines submit nothing: their logs of submission times are empty."""
     match = NAME.match(path.name)
     return match is not None and match["kind"] == "slat"
+
+
+WRITTEN = ("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log")
+FOLDER_MOST = 200
+"""JSON files of one folder that are asked whether they are of the run."""
+
+
+def job_that_wrote(prefix: str, text: str, name: str) -> dict[str, str] | None:
+    """The options of the job in fio's JSON whose logs begin with this prefix."""
+    if '"write_' not in text:
+        return None
+    try:
+        runs, _ = fio_documents.runs(text, name)
+    except (SeekwiseError, ValueError, TypeError, LookupError, AttributeError):
+        return None
+    for job in (job for run in runs for job in run.jobs):
+        options: dict[str, str] = job["job options"]
+        named = {options[option] or str(job.get("jobname")) for option in WRITTEN if option in options}
+        if prefix in {Path(path).name for path in named}:
+            return options
+    return None
+
+
+def without_those_of_json(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """(sources, sentences): where fio's JSON of a run is imported, its logs would count the run a second time."""
+    others = [source for source in sources if not is_log(source.path)]
+    holds: dict[str, Source | None] = {}
+    for source in sources:
+        if is_log(source.path) and (key := _group(source)) not in holds:
+            holds[key] = next(
+                (
+                    other
+                    for other in others
+                    if other.path.parent == source.path.parent
+                    and job_that_wrote(Path(key).name, other.text, str(other.path)) is not None
+                ),
+                None,
+            )
+    left_out = [key for key, json in holds.items() if json]
+    kept = [source for source in sources if not (is_log(source.path) and holds[_group(source)])]
+    files, runs = len(sources) - len(kept), len(left_out)
+    said = f"{files} logs of {f'{runs} runs' if runs > 1 else left_out[0] if left_out else ''} left out: fio's JSON holds the same, exactly"
+    return kept, [said] if left_out else []
+
+
+def _job_beside(group: str) -> tuple[str, dict[str, str]] | None:
+    """(file, options) of fio's JSON of this run that lies in the folder of the logs."""
+    folder, prefix = Path(group).parent, Path(group).name
+    for path in sorted(folder.glob("*.json"))[:FOLDER_MOST]:
+        try:
+            text = read_regular(path, RESULT_BYTES).decode(errors="replace")
+        except (OSError, ValueError):
+            continue
+        if (options := job_that_wrote(prefix, text, str(path))) is not None:
+            return str(path), options
+    return None
 
 
 def _recognises(source: Source) -> bool:
@@ -81,9 +148,10 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         kind: {
             f"{_job(source)}.{number}": log
             for source in by_kind.get(kind, ())
+            if source.data.strip()
             for number, log in enumerate(_by_job(_log(source)))
         }
-        for kind in ("bw", "iops", "lat", "clat")
+        for kind in ("bw", "iops", "lat", "clat", "slat")
     }
     latency = logs["lat"] or logs["clat"]
     name = _group(sources[0])
@@ -114,17 +182,35 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             hint="import the bandwidth log (write_bw_log) with them, or say `--given block=4k`",
         )
     mean, weighted = _mean(latency, logs["iops"] or logs["bw"])
+    threads = given.threads or max(len(by_kind.get("clat_hist", ())), *(len(by_job) for by_job in logs.values()))
+    beside = None if every_request else _job_beside(name)
+    longest, said = max((log.longest for log in latency.values()), default=0.0), ""
+    if latency and not every_request and not longest:
+        depth = given.iodepth or (1 if "slat" in by_kind and not logs["slat"] else None)
+        in_flight = mean * scale / 1e9 * ios / seen_s / threads if weighted else 0.0
+        are_means = _are_means(logs, beside[1] if beside else None, in_flight / depth if depth else 0.0)
+        if are_means is False:
+            mean, longest = 0.0, max(row.value for log in latency.values() for row in log.windows)
+            said = (
+                f"{name}: the log of latencies has the longest request of each window (log_max_value), not the mean, "
+                f"which is not known; the longest of all took {ms(longest * scale)}"
+            )
+        elif are_means is None:
+            said = (
+                f"{name}: latencies are of windows, each with the mean or, with log_max_value, the longest of its requests, "
+                "and nothing here says which: taken for means (the depth decides, `--given iodepth=N`, or fio's JSON of this run)"
+            )
     made = phase(
-        _operation(name, directions, given),
+        _operation(name, directions, given, beside[0] if beside else None),
         elapsed_s=seen_s,
         total_bytes=total_bytes,
         ios=ios,
         latency=Latency(
             bins=dict(bins),
             mean_ns=mean * scale if mean and (weighted or not bins) else _mean_of_bins(bins),
-            max_ns=max(bins, default=0),
+            # The highest of averages is no request.
+            max_ns=max(bins, default=longest * scale),
         ),
-        # The highest of averages is no request.
         logs=sorted(by_kind),
         every_request=every_request,
     )
@@ -132,11 +218,12 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         Result(
             phases=(made,),
             tool=f"fio-{given.tool_version or '3'}",
-            threads=given.threads or max(len(by_kind.get("clat_hist", ())), *(len(by_job) for by_job in logs.values())),
+            threads=threads,
             block_bytes=given.block_bytes or _block(everything),
             iodepth=given.iodepth,
             options={"logs": [str(source.path) for source in sources]},
-            notes=_notes(has_bins=bool(bins), alike=bool(latency) and not weighted),
+            leads=said,
+            notes=_notes(has_bins=bool(bins), alike=bool(latency) and not weighted, beside=beside[0] if beside else ""),
         )
     ]
 
@@ -164,8 +251,37 @@ def _without_epoch(logs: list[Log], last_ms: float) -> float:
     return max(0.0, last_ms - start_ms)
 
 
-def _notes(*, has_bins: bool, alike: bool) -> tuple[str, ...]:
+SAME = 0.02
+"""How near the sum of two means is to the third, in shares of the smallest."""
+BEYOND = 1.1
+"""Times the depth: more requests than that cannot be in flight."""
+FULL = 0.5
+"""Of the depth: as many are in flight where requests follow each other."""
+
+
+def _are_means(logs: dict[str, dict[str, Log]], options: dict[str, str] | None, of_depth: float) -> bool | None:
+    """Whether latencies of windows are means or the longest requests (`log_max_value`); None where nothing says so.
+
+    `of_depth`: requests in flight if they are means, as a share of the depth; 0 where that is not known.
+    """
+    if options is not None:
+        asked = options.get("log_max_value", options.get("log_window_value", "0"))
+        return asked not in ("1", "max", "")
+    parts = [
+        {(job, row.time_ms, row.direction): row.value for job, log in logs[kind].items() for row in log.windows}
+        for kind in ("slat", "clat", "lat")
+    ]
+    shared = [tuple(part[key] for part in parts) for key in parts[0] if key in parts[1] and key in parts[2]]
+    if shared:
+        add_up = sum(abs(slat + clat - lat) <= SAME * slat + 3 for slat, clat, lat in shared)
+        return add_up > len(shared) / 2
+    return False if of_depth > BEYOND else True if of_depth >= FULL else None
+
+
+def _notes(*, has_bins: bool, alike: bool, beside: str) -> tuple[str, ...]:
     said = ["fio's logs have no CPU time"]
+    if beside:
+        said.append(f"{beside} holds the same run: import it in place of the logs, its figures are exact")
     if alike and not has_bins:
         said.append(
             "the mean latency counts every window alike: the log of IOPS, imported with it, says how many requests each had"
@@ -191,8 +307,9 @@ def _by_kind(sources: list[Source]) -> dict[str, list[Source]]:
 LINE = re.compile(r"[^\n]+")
 
 
-def _log(source: Source, *, averages: bool = False) -> Log:
-    """`averages`: keep each line. A log is one of averages where any line has no request size."""
+def _log(source: Source, *, averages: bool = False, both: bool = False) -> Log:
+    """`averages`: keep each line. A log is one of averages where any line has no request size. `both`: the longest
+    request follows the mean."""
     log = Log()
     for number, match in enumerate(LINE.finditer(source.text), 1):
         fields = match[0].split(",")
@@ -202,14 +319,18 @@ def _log(source: Source, *, averages: bool = False) -> Log:
             raise source.error(f"line {number} has {len(fields)} fields, a log line has at least 4: {match[0][:40]!r}")
         time_ms = source.number(fields[0], f"line {number}: time")
         value = source.number(fields[1], f"line {number}: value")
+        if both:
+            log.longest = max(log.longest, source.number(fields.pop(2), f"line {number}: longest"))
         direction = source.whole(fields[2], f"line {number}: direction")
+        if direction > 2 and not both and len(fields) > 4 and fields[3].strip() in ("0", "1", "2"):
+            return _log(source, averages=True, both=True)
         if direction > 2:
             raise source.error(f"line {number}: direction {direction} is none of 0 (read), 1 (write), 2 (trim)")
         if direction == 2:
             continue
         size = source.whole(fields[3], f"line {number}: request size")
         if size == 0 and not averages:
-            return _log(source, averages=True)
+            return _log(source, averages=True, both=both)
         if averages:
             log.windows.append(LogLine(time_ms, value, direction, size))
         else:
@@ -419,7 +540,7 @@ def _block(logs: list[Log]) -> int | None:
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def _operation(name: str, directions: set[int], given: Given) -> Operation:
+def _operation(name: str, directions: set[int], given: Given, beside: str | None) -> Operation:
     if given.operation is not None:
         return given.operation
     if len(directions) > 1:
@@ -427,7 +548,8 @@ def _operation(name: str, directions: set[int], given: Given) -> Operation:
     side = "write" if directions == {1} else "read"
     raise ForeignError(
         f"{name}: fio's logs do not say whether access was sequential or random",
-        hint=f"say it: `--given operation=rand_{side}` or `--given operation=seq_{side}`",
+        hint=f"say it: `--given operation=rand_{side}` or `--given operation=seq_{side}`"
+        + (f"; or import {beside}, which holds the same run" if beside else ""),
     )
 
 

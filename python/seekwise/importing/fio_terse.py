@@ -40,7 +40,9 @@ def _recognises(source: Source) -> bool:
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
-    lines = [_line(source, line) for line in source.lines if line[1:6] == ";fio-"]
+    # Of a job with `stats=0` fio prints an empty line of group -1.
+    every = [_line(source, line) for line in source.lines if line[1:6] == ";fio-"]
+    lines = [line for line in every if line.group >= 0] or every
     results = []
     for _, group in groupby(sorted(lines, key=lambda line: line.group), key=lambda line: line.group):
         # Groups ran one after the other (`stonewall`): each is a load of its own.
@@ -91,9 +93,9 @@ def _line(source: Source, text: str) -> TerseLine:
     if len(fields) < cpu + 5:
         raise source.error(
             f"a line has {len(fields)} fields instead of at least {cpu + 5}; was it cut off?",
-            hint="fio prints one line per job; it must not be wrapped",
+            hint="fio prints one line per job, which must not be wrapped; of `unified_rw_reporting` it prints less, and JSON is read",
         )
-    return TerseLine(fields, READ + length, cpu, source.whole(fields[3], "group"))
+    return TerseLine(fields, READ + length, cpu, source.whole(fields[3], "group", least=-1))
 
 
 def _notes(made: Phase, given: Given, many: int) -> tuple[str, ...]:

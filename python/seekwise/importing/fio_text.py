@@ -82,10 +82,21 @@ class PrintedJob:
     error: int
     key: tuple[int, int, str, str]
     """Run within the file, group, name, process: printed again with `--status-interval`."""
+    opening: re.Match[str] | None = None
+    """The line that says what it does."""
     sides: dict[str, PrintedSide] = field(default_factory=dict)
     sync: PrintedSide | None = None
     cpu: tuple[float, float] = (0.0, 0.0)
     issued: tuple[int, int] | None = None
+
+    @property
+    def load(self) -> str:
+        """Jobs of a group that do the same are one load of several threads, whatever their names."""
+        return self.opening[0].partition("rw=")[2] if self.opening else self.name
+
+
+def _name(jobs: list[PrintedJob]) -> str:
+    return ", ".join(dict.fromkeys(job.name for job in jobs))
 
 
 def _recognises(source: Source) -> bool:
@@ -94,7 +105,6 @@ def _recognises(source: Source) -> bool:
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
-    openings = {match["name"]: match for line in source.lines if (match := OPENING.match(line))}
     if any(OLD_SIDE.match(line) for line in source.lines):
         raise source.error(
             "is normal output of fio 2, which is not read", hint=f"with fio 3 write what can be read: {COMMAND}"
@@ -103,11 +113,15 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     together: dict[tuple[int, int, str], list[PrintedJob]] = {}
     for job in last.values():
         if any(name != "trim" for name in job.sides):
-            together.setdefault(job.key[:3], []).append(job)
+            together.setdefault((*job.key[:2], job.load), []).append(job)
     results = []
-    for (run, group, name), jobs in together.items():
-        beside = [other for at, its, other in together if (at, its) == (run, group) and other != name]
-        results.append(_result(source, jobs, openings.get(name), given, beside))
+    for (run, group, load), jobs in together.items():
+        beside = [
+            _name(others)
+            for (at, its, other), others in together.items()
+            if (at, its) == (run, group) and other != load
+        ]
+        results.append(_result(source, jobs, given, beside))
     if not results:
         if source.text.lstrip().startswith("{"):
             raise source.error("is JSON, not fio's normal output", hint="leave out `--format`, or `--format fio-json`")
@@ -119,19 +133,26 @@ def _jobs(source: Source) -> list[PrintedJob]:
     jobs: list[PrintedJob] = []
     side: PrintedSide | None = None
     levels: tuple[PrintedSide, str, float] | None = None
-    run = 0
+    # Of the run that is printed: a later one may have jobs of the same names.
+    run, openings, is_over, is_sum = 0, dict[str, re.Match[str]](), False, False
     for number, line in enumerate(source.lines, 1):
-        if match := JOB.match(line):
+        if is_over and (OPENING.match(line) or VERSION.match(line)):
+            run, openings, is_over = run + 1, {}, False
+        if match := OPENING.match(line):
+            openings[match["name"]] = match
+        elif match := JOB.match(line):
             key = (run, int(match["group"]), match["name"], match["pid"] or "")
             if len(jobs) >= JOBS_MOST:
                 raise source.error(f"prints more than {JOBS_MOST:,} jobs", hint="split the file")
-            jobs.append(PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key))
-            side = levels = None
-            if match["name"] == SUM_OF_CLIENTS:
+            opening = openings.get(match["name"])
+            jobs.append(
+                PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key, opening)
+            )
+            side, levels, is_over = None, None, True
+            # Figures below it are of all clients, not of the job before.
+            if is_sum := match["name"] == SUM_OF_CLIENTS:
                 jobs.pop()
-        elif VERSION.match(line):
-            run += 1
-        elif not jobs or GROUP.match(line):
+        elif not jobs or is_sum or GROUP.match(line):
             side = levels = None
         elif match := SIDE.match(line):
             side = jobs[-1].sides[match["side"]] = _side(source, match, number)
@@ -174,10 +195,9 @@ def _scaled(source: Source, text: str, number: int) -> float:
     return source.number(text.strip().rstrip("kMG"), f"line {number}: a latency") * times
 
 
-def _result(
-    source: Source, jobs: list[PrintedJob], opening: re.Match[str] | None, given: Given, beside: list[str]
-) -> Result:
+def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[str]) -> Result:
     """Of jobs that ran together: each thread is printed on its own without `group_reporting`."""
+    opening = jobs[0].opening
     pattern = opening["rw"] if opening else ""
     # A job that writes reads only to verify.
     wanted = ("write",) if pattern in ("write", "randwrite") else ("read", "write", "mixed")
@@ -195,6 +215,7 @@ def _result(
         abs(n * block - side.amount_bytes) > 0.02 * side.amount_bytes for n, (*_, side) in zip(ios, sides, strict=True)
     ):
         block = None
+    written = [n for n, (_, name, _) in zip(ios, sides, strict=True) if name == "write"]
     elapsed_s, total = max(side.elapsed_s for *_, side in sides), sum(ios)
     means = [side.mean_ns.get("lat", side.mean_ns.get("clat", 0.0)) for *_, side in sides]
     one = sides[0][2] if len(sides) == 1 else sums[0] if len(sums) == len(jobs) == 1 else None
@@ -215,7 +236,7 @@ def _result(
     )
     failed = [job for job in jobs if job.error]
     return Result(
-        phases=(*_synced(jobs, made), made),
+        phases=(*_synced(jobs, made, made.bytes * sum(written) // total if any(written) else made.bytes), made),
         tool=next((line.strip() for line in source.lines if VERSION.match(line)), "fio, version unknown"),
         threads=given.threads or sum(job.threads for job in jobs),
         block_bytes=block,
@@ -228,7 +249,7 @@ def _result(
             *(("p99 is absent: reads and writes, or threads, were reported apart",) if one is None else ()),
         ),
         invalid_reason=f"fio reports error {failed[0].error} in job {failed[0].name}" if failed else None,
-        job=jobs[0].name,
+        job=_name(jobs),
         document=jobs[0].key[0],
         # Whether it was direct is not printed: a flush at the end may be part of the time.
         keeps_depth=made.operation in ("seq_read", "rand_read"),
@@ -271,7 +292,7 @@ def _block(opening: re.Match[str] | None, names: set[str]) -> int | None:
     return parse_bytes(low) if text and low == high else None
 
 
-def _synced(jobs: list[PrintedJob], made: Phase) -> tuple[Phase, ...]:
+def _synced(jobs: list[PrintedJob], made: Phase, written_bytes: int) -> tuple[Phase, ...]:
     """Of one thread: how many syncs each one did is not printed, so several cannot be added up."""
     sync = jobs[0].sync if len(jobs) == 1 else None
     if sync is None or "sync" not in sync.mean_ns:
@@ -280,7 +301,7 @@ def _synced(jobs: list[PrintedJob], made: Phase) -> tuple[Phase, ...]:
         phase(
             "sync",
             elapsed_s=made.elapsed_s,
-            total_bytes=made.bytes,
+            total_bytes=written_bytes,
             ios=0,
             latency=Latency(
                 mean_ns=sync.mean_ns["sync"],

@@ -57,8 +57,17 @@ def _of_table(source: Source) -> dict[str, dict[str, tuple[float, float]]]:
                 if match := CELL.search(cell):
                     number = source.number(match[1], f"{block} {row[1]}") * KIB_PER_S[match[2]]
                     times = {"k": 1e3, "m": 1e6}.get(match[4] or "", 1.0)
-                    sides.setdefault(block, {})[row[1]] = (number, source.number(match[3], f"{block} IOPS") * times)
+                    iops = source.number(match[3], f"{block} IOPS") * times
+                    sides.setdefault(block, {})[row[1]] = (
+                        number,
+                        _exact(iops, number * KIB / parse_bytes(block), times),
+                    )
     return sides
+
+
+def _exact(printed: float, of_rate: float, unit: float) -> float:
+    """`3.1k` is cut off, not rounded; the rate beside it has more digits."""
+    return of_rate if unit > 1 and printed <= of_rate < printed + unit / 10 * 1.1 else printed
 
 
 def _of_json(source: Source) -> dict[str, dict[str, tuple[float, float]]]:

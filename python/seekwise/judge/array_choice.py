@@ -20,17 +20,17 @@ from seekwise.store.record import Record
 SAFETY_FACTORS = ("raid_level", "drives", "layout")
 
 
-def candidates(found: Sequence[ArrayRow]) -> list[ArrayRow]:
+def candidates(arrays: Sequence[ArrayRow]) -> list[ArrayRow]:
     """Arrays in order; one with a drive missing, or being rebuilt, is a state of another one."""
-    return [row for row in found if not row.is_degraded]
+    return [row for row in arrays if not row.is_degraded]
 
 
 def varies_safety(records: Sequence[Record]) -> bool:
     """Whether arrays of different capacity or safety compete."""
-    found = candidates(rows(records))
+    arrays = candidates(rows(records))
     competing = {record.setting for record in records if record.valid}
     named = any(len({record.factors.get(name) for record in records}) > 1 for name in SAFETY_FACTORS)
-    return len(competing) > 1 and named and len({(r.survives_failures, r.capacity_bytes) for r in found}) > 1
+    return len(competing) > 1 and named and len({(r.survives_failures, r.capacity_bytes) for r in arrays}) > 1
 
 
 def unsafe_settings(records: Sequence[Record]) -> set[str]:
@@ -44,10 +44,10 @@ def unsafe_settings(records: Sequence[Record]) -> set[str]:
     return {setting for setting, count in survives.items() if count == 0}
 
 
-def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
+def speeds(arrays: Sequence[ArrayRow]) -> dict[str, float]:
     """{array: rate relative to the best, geometric mean over everything that all of them did}."""
-    common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
-    best = {combination: max(row.combination_throughputs[combination] for row in found) for combination in common}
+    common = set.intersection(*(set(row.combination_throughputs) for row in arrays)) if arrays else set()
+    best = {combination: max(row.combination_throughputs[combination] for row in arrays) for combination in common}
     return {
         row.name: math.exp(
             sum(math.log(row.combination_throughputs[combination] / best[combination]) for combination in common)
@@ -55,7 +55,7 @@ def speeds(found: Sequence[ArrayRow]) -> dict[str, float]:
         )
         if common
         else 1.0
-        for row in found
+        for row in arrays
     }
 
 
@@ -102,9 +102,9 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
     """None where arrays do not compete in capacity or safety."""
     if not varies_safety(records):
         return None
-    found = candidates(rows(records))
-    safe = [row for row in found if row.survives_failures > 0] or found
-    speed = speeds(found)
+    arrays = candidates(rows(records))
+    safe = [row for row in arrays if row.survives_failures > 0] or arrays
+    speed = speeds(arrays)
     valid = [record for record in records if record.valid]
     error = gain_error(name for name in FACTORS if len({record.factors.get(name) for record in valid}) > 1)
     chosen = max(safe, key=lambda row: (speed[row.name], row.capacity_bytes))
@@ -123,7 +123,7 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
         for row in safe
         if row is not chosen and speed[row.name] >= (1 - _unsure(row, chosen, error)) * speed[chosen.name]
     ]
-    return ArrayChoice(tuple(found), chosen, settings, error, tuple(near))
+    return ArrayChoice(tuple(arrays), chosen, settings, error, tuple(near))
 
 
 def _is_of(record: Record, row: ArrayRow) -> bool:

@@ -122,14 +122,14 @@ def with_states(records: Sequence[Record]) -> list[ArrayRow]:
             groups.setdefault(rows([record])[0].name if len(_systems(records)) < 2 else _named(record), []).append(
                 record
             )
-    found = []
+    arrays = []
     own = rows(records)
     studied = any(row.is_degraded for row in own)
     for row in own:
         made = [] if studied or row.name not in groups else _states(row, groups[row.name])
         loaded = [shown.rebuild_loaded_s for shown in made if shown.rebuild_loaded_s is not None]
-        found += [replace(row, rebuild_loaded_s=max(loaded, default=None)), *made]
-    return found
+        arrays += [replace(row, rebuild_loaded_s=max(loaded, default=None)), *made]
+    return arrays
 
 
 def _systems(records: Sequence[Record]) -> set[object]:
@@ -175,14 +175,14 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
     return made
 
 
-def operations(found: Sequence[ArrayRow]) -> list[str]:
+def operations(arrays: Sequence[ArrayRow]) -> list[str]:
     """The operations that any array has a rate for."""
-    return [name for name in OPERATIONS if any(name in row.rates_mb_s for row in found)]
+    return [name for name in OPERATIONS if any(name in row.rates_mb_s for row in arrays)]
 
 
-def alone_text(found: Sequence[ArrayRow]) -> str:
+def alone_text(arrays: Sequence[ArrayRow]) -> str:
     """How long a rebuild takes with nothing else to do, of all of them; empty where none is known."""
-    times = sorted(row.rebuild_s for row in found if row.rebuild_s is not None)
+    times = sorted(row.rebuild_s for row in arrays if row.rebuild_s is not None)
     texts = dict.fromkeys(map(time_text, times[:1] + times[-1:]))
     return f"Rebuild alone: {' to '.join(texts)}" if texts else ""
 
@@ -258,9 +258,9 @@ SENT_KIB = 1024
 """What the block layer sends to md at once at most (Linux 6.1 on: 256 stripes of 4 KiB)."""
 
 
-def rows_note(found: Sequence[ArrayRow]) -> str:
+def rows_note(arrays: Sequence[ArrayRow]) -> str:
     """Why an array with more data drives writes streams slower than one with fewer; empty where none does."""
-    written = [row for row in found if row.row_kib and not row.is_degraded and row.rates_mb_s.get("seq_write")]
+    written = [row for row in arrays if row.row_kib and not row.is_degraded and row.rates_mb_s.get("seq_write")]
     for row in written:
         whole = [
             o for o in written if o.row_kib < row.row_kib and o.rates_mb_s["seq_write"] > row.rates_mb_s["seq_write"]
@@ -278,10 +278,10 @@ def requests_at_once(combination: str) -> tuple[int, int, str]:
     return threads * depth, threads, combination_key.without(combination, *ARRAY_WORDS)
 
 
-def by_load(found: Sequence[ArrayRow]) -> list[dict[str, str]]:
+def by_load(arrays: Sequence[ArrayRow]) -> list[dict[str, str]]:
     """[{operation: key of `combination_throughputs`}]: the loads that every array did, from few requests at once to
     many; where operations have several, each with the one of its place."""
-    common = set.intersection(*(set(row.combination_throughputs) for row in found)) if found else set()
+    common = set.intersection(*(set(row.combination_throughputs) for row in arrays)) if arrays else set()
     loads: dict[str, list[str]] = {}
     for key in sorted(common, key=lambda each: requests_at_once(each.partition(" ")[2])):
         loads.setdefault(key.partition(" ")[0], []).append(key)
@@ -303,11 +303,11 @@ def threads_text(load: str) -> str:
     return " × ".join(values[name] for name in ("threads", "iodepth") if name in values)
 
 
-def sizes_text(found: Sequence[ArrayRow]) -> str:
+def sizes_text(arrays: Sequence[ArrayRow]) -> str:
     """`sequential 128 KiB, random 8 KiB`: the request sizes; one size where all have the same; empty where none is
     known."""
     sizes: dict[str, set[int]] = {}
-    for operation, block_bytes in (sizes for row in found for sizes in row.block_bytes.items()):
+    for operation, block_bytes in (sizes for row in arrays for sizes in row.block_bytes.items()):
         sizes.setdefault(operation.partition("_")[0], set()).update(block_bytes)
     words = {kind: " and ".join(map(bytes_text, sorted(blocks))) for kind, blocks in sizes.items() if blocks}
     if len(set(words.values())) == 1:
@@ -322,13 +322,13 @@ LOAD_WORDS = {"threads": "{} threads", "iodepth": "depth {}", "load": "{}"}
 
 def load_words(combination: str) -> str:
     """`system=array load=files threads=4 block=1m` as `files, 4 threads, 1m`."""
-    found = []
+    words = []
     for name, value in combination_key.parse(combination_key.without(combination, *ARRAY_WORDS))[1].items():
         if name == "block":
             with contextlib.suppress(ValueError):
                 value = bytes_text(parse_bytes(value))
-            found.append(value)
+            words.append(value)
             continue
         text = LOAD_WORDS.get(name, f"{name.replace('_', ' ')} {{}}").format(value)
-        found.append("1 thread" if text == "1 threads" else text)
-    return ", ".join(found)
+        words.append("1 thread" if text == "1 threads" else text)
+    return ", ".join(words)

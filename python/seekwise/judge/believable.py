@@ -34,13 +34,13 @@ PARTITION = re.compile(r"/dev/(?:(?:sd|vd|xvd|hd)[a-z]+\d+|(?:nvme\d+n\d+|mmcblk
 
 def implausible(records: Sequence[Record]) -> list[str]:
     """Sentences without a period, each once; none for what was simulated."""
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for record in records:
         if record.valid and record.provenance == "measured":
             for phase in record.phases:
-                found |= dict.fromkeys(_of_phase(record, phase))
-            found |= dict.fromkeys(_of_jobs(record))
-    said = list(found)
+                sentences |= dict.fromkeys(_of_phase(record, phase))
+            sentences |= dict.fromkeys(_of_jobs(record))
+    said = list(sentences)
     said += _powers_of_two(records)
     return said
 
@@ -70,8 +70,8 @@ def _buses(records: Sequence[Record]) -> dict[str, tuple[float, str]]:
     devices: list[dict[str, Any]] = next(
         (record.environment["devices"] for record in records if record.environment.get("devices")), []
     )
-    found = {str(device.get("name")): BUS_BYTES_PER_S.get(str(device.get("transport"))) for device in devices}
-    return {name: limit for name, limit in found.items() if limit is not None}
+    rates = {str(device.get("name")): BUS_BYTES_PER_S.get(str(device.get("transport"))) for device in devices}
+    return {name: limit for name, limit in rates.items() if limit is not None}
 
 
 def _over_the_bus(where: str, mine: Sequence[Record], buses: dict[str, tuple[float, str]]) -> Iterator[str]:

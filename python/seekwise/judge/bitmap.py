@@ -49,14 +49,14 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
     mine = [r for r in records if r.valid and "array" in r.load and FACTOR in r.factors and r.role != "sentinel"]
     if len({r.factors[FACTOR] for r in mine}) < 2:
         return []
-    found: dict[tuple[str, str], dict[str, list[Record]]] = {}
+    groups: dict[tuple[str, str], dict[str, list[Record]]] = {}
     for record in mine:
         array = {**dict(record.load["array"]), "bitmap": "none"}
-        found.setdefault((name_of(array), load_words(record.combination)), {}).setdefault(
+        groups.setdefault((name_of(array), load_words(record.combination)), {}).setdefault(
             str(record.factors[FACTOR]), []
         ).append(record)
     made = []
-    for (array_name, load), kinds in found.items():
+    for (array_name, load), kinds in groups.items():
         writes = {
             kind: sum(phase.iops for r in records_of for phase in r.phases) / len(records_of)
             for kind, records_of in kinds.items()
@@ -83,12 +83,12 @@ class BitmapChoice:
     """The longest after a crash without a bitmap."""
 
 
-def choose(found: Sequence[BitmapRow]) -> BitmapChoice | None:
+def choose(table: Sequence[BitmapRow]) -> BitmapChoice | None:
     """None where no bitmap was compared."""
-    kinds = [kind for kind in KINDS if kind != "none" and any(kind in row.writes_s for row in found)]
+    kinds = [kind for kind in KINDS if kind != "none" and any(kind in row.writes_s for row in table)]
     if not kinds:
         return None
-    worst = {kind: max(row.cost(kind) for row in found) for kind in kinds}
+    worst = {kind: max(row.cost(kind) for row in table) for kind in kinds}
     able = [kind for kind in kinds if kind not in EXPERIMENTAL and worst[kind] <= PRICE] or kinds
     best = min(able, key=lambda kind: (worst[kind], kinds.index(kind)))
     error = gain_error((FACTOR,))
@@ -99,5 +99,5 @@ def choose(found: Sequence[BitmapRow]) -> BitmapChoice | None:
         worst[chosen] <= PRICE,
         worst,
         tuple(kind for kind in kinds if abs(worst[kind] - worst[chosen]) <= error),
-        max((row.resync_s for row in found if row.resync_s), default=None),
+        max((row.resync_s for row in table if row.resync_s), default=None),
     )

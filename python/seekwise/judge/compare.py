@@ -75,25 +75,25 @@ class Comparison:
 
 def reasons_against(base: ComparedRun, new: ComparedRun) -> list[str]:
     """Why two runs do not compare; empty if they do."""
-    found = []
+    reasons = []
     for side in (base, new):
         if not any(record.valid for record in side.compared):
-            found.append(f"run {side.run_id} has no valid trial")
+            reasons.append(f"run {side.run_id} has no valid trial")
         if not side.devices:
-            found.append(f"run {side.run_id} does not say which device it ran on")
+            reasons.append(f"run {side.run_id} does not say which device it ran on")
     if base.devices and new.devices and base.devices != new.devices:
-        found.append(f"different devices: {', '.join(base.devices)} against {', '.join(new.devices)}")
+        reasons.append(f"different devices: {', '.join(base.devices)} against {', '.join(new.devices)}")
     shared = base.loads.keys() & new.loads.keys()
     if not shared:
-        found.append("the runs have no combination of workload and configuration in common")
+        reasons.append("the runs have no combination of workload and configuration in common")
     for combination in sorted(shared):
         a, b = base.loads[combination], new.loads[combination]
         for name in sorted(a.keys() | b.keys()):
             if a.get(name) != b.get(name):
-                found.append(f"different load in {combination}: {name} {a.get(name)} against {b.get(name)}")
+                reasons.append(f"different load in {combination}: {name} {a.get(name)} against {b.get(name)}")
     if shared and not {r.setting for r in base.compared} & {r.setting for r in new.compared}:
-        found.append("no setting in common")
-    return found
+        reasons.append("no setting in common")
+    return reasons
 
 
 def notes(base: ComparedRun, new: ComparedRun) -> list[str]:
@@ -123,25 +123,27 @@ def compare(base: ComparedRun, new: ComparedRun) -> Comparison:
             places[combination] = (o.combination, o.setting)
             made.append(Observation("compare", combination, repetition, label, o.metric, o.value))
     # Base first, whatever the order of combinations: ratios are then base / new in every verdict.
-    found = verdicts(judge_observations(made, exact=is_exact([*base.records, *new.records])))
-    changes = [Change(*places[v.combination], v if v.setting_a == "new" else v.turned(), _outcome(v)) for v in found]
+    verdicts_of_pair = verdicts(judge_observations(made, exact=is_exact([*base.records, *new.records])))
+    changes = [
+        Change(*places[v.combination], v if v.setting_a == "new" else v.turned(), _outcome(v)) for v in verdicts_of_pair
+    ]
     return Comparison(base.run_id, new.run_id, tuple(changes), tuple(notes(base, new)))
 
 
-def over_pairs(found: Sequence[Comparison], *, needs_confirmation: bool) -> Comparison:
+def over_pairs(comparisons: Sequence[Comparison], *, needs_confirmation: bool) -> Comparison:
     """One comparison of those of one or more pairs of runs, oldest first: ratios of all, all else of the newest."""
     same: dict[tuple[str, str, str], list[Change]] = {}
-    for one in found:
+    for one in comparisons:
         for change in one.changes:
             same.setdefault((change.combination, change.setting, change.verdict.metric), []).append(change)
     changes = []
-    for change in found[-1].changes:
+    for change in comparisons[-1].changes:
         mine = same[change.combination, change.setting, change.verdict.metric]
         outcome = together([one.outcome for one in mine], needs_confirmation=needs_confirmation)
         ratio, low, high = mean_interval([one.verdict.interval for one in mine])
         verdict = replace(change.verdict, ratio=ratio, ratio_low=low, ratio_high=high)
         changes.append(replace(change, outcome=outcome, verdict=verdict))
-    return replace(found[-1], changes=tuple(changes), pairs=len(found))
+    return replace(comparisons[-1], changes=tuple(changes), pairs=len(comparisons))
 
 
 def _repetition_ranks(rows: Sequence[Observation]) -> list[int]:
@@ -177,8 +179,8 @@ def pairs(base: ComparedRun, new: ComparedRun) -> list[ValuePair]:
     """Everything that both runs have."""
     a, b = (_means(side) for side in (base, new))
     order = {metric: number for number, metric in enumerate(AGREE_METRICS)}
-    found = [ValuePair(*key, value, b[key]) for key, value in a.items() if key in b]
-    return sorted(found, key=lambda pair: (order.get(pair.metric, len(order)), pair.combination, pair.setting))
+    both = [ValuePair(*key, value, b[key]) for key, value in a.items() if key in b]
+    return sorted(both, key=lambda pair: (order.get(pair.metric, len(order)), pair.combination, pair.setting))
 
 
 def _means(side: ComparedRun) -> dict[tuple[str, str, str], float]:
@@ -186,10 +188,10 @@ def _means(side: ComparedRun) -> dict[tuple[str, str, str], float]:
     logs: dict[tuple[str, str, str], list[float]] = {}
     for record in side.compared if side.records else ():
         for phase in record.phases if record.valid else ():
-            found = values(phase)
+            figures = values(phase)
             if p99_ns := phase.percentile_ns(99, P99_OPERATIONS_MIN):
-                found["p99"] = float(p99_ns)
-            for metric, value in found.items():
+                figures["p99"] = float(p99_ns)
+            for metric, value in figures.items():
                 if value > 0:
                     logs.setdefault((metric, combination_of(record, phase), record.setting), []).append(math.log(value))
     return {key: math.exp(sum(log) / len(log)) for key, log in logs.items()}

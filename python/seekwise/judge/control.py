@@ -45,7 +45,7 @@ def judge_control(
     control: tuple[str, str] | None = None,
 ) -> ControlReport:
     """Judges the two labels of each control against each other, by the same rule as everything else."""
-    found: list[Verdict] = []
+    compared: list[Verdict] = []
     settings = list(dict.fromkeys(o.setting for o in observations))
     for first, second in control_pairs(settings) if control is None else [control]:
         # Without the suffix the second label is a setting like any other.
@@ -54,10 +54,10 @@ def judge_control(
         renamed = [replace(o, setting=labels[o.setting]) for o in observations if o.setting in labels]
         for v in verdicts(judge_observations(renamed)):
             a, b, winner = names[v.setting_a], names[v.setting_b], names[v.winner] if v.winner else None
-            found.append(replace(v, setting_a=a, setting_b=b, winner=winner))
+            compared.append(replace(v, setting_a=a, setting_b=b, winner=winner))
     return ControlReport(
-        comparisons=len(found),
-        wins_false=sum(v.winner is not None for v in found),
-        undecided=sum(v.word == "undecided" for v in found),
-        verdicts=tuple(found),
+        comparisons=len(compared),
+        wins_false=sum(v.winner is not None for v in compared),
+        undecided=sum(v.word == "undecided" for v in compared),
+        verdicts=tuple(compared),
     )

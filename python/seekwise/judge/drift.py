@@ -53,7 +53,7 @@ def drifts(records: Sequence[Record]) -> list[Drift]:
                     series.setdefault((combination_of(record, phase), metric), []).append(
                         (record.trial, math.log(value))
                     )
-    found = []
+    drifting = []
     for (combination, metric), points in series.items():
         if len(points) < SENTINELS_MIN:
             continue
@@ -65,7 +65,7 @@ def drifts(records: Sequence[Record]) -> list[Drift]:
         half = float(special.stdtrit(len(points) - 2, 0.975)) * math.sqrt(covariance[0, 0]) * span
         change = float(slope) * span
         shown = abs(change) > half and abs(change) >= threshold_log(metric)
-        found.append(
+        drifting.append(
             Drift(
                 combination,
                 metric,
@@ -76,4 +76,4 @@ def drifts(records: Sequence[Record]) -> list[Drift]:
                 shown,
             )
         )
-    return found
+    return drifting

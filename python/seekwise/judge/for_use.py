@@ -35,22 +35,22 @@ Competition = tuple[str, list[Record]]
 """A system, or a family of arrays that differ in their chunk, and the records whose settings compete there."""
 
 
-def competition(found: StudyOutcome, system: str | None) -> tuple[Competition | None, list[str]]:
+def competition(outcome: StudyOutcome, system: str | None) -> tuple[Competition | None, list[str]]:
     """(the one asked for, the names of all). UsageError for a system that the run does not have."""
-    known = list(system_choices.competitions(found.study, found.compared)) if found.study else []
+    known = list(system_choices.competitions(outcome.study, outcome.compared)) if outcome.study else []
     names = [name for name, _, _ in known]
     chosen = next(((name, records) for name, _, records in known if name == system), None)
     if system is not None and chosen is None:
         raise UsageError(
-            f"nothing competes on a system `{system}` in run {found.run.run_id}",
+            f"nothing competes on a system `{system}` in run {outcome.run.run_id}",
             f"systems of this run: {', '.join(names) or 'none with two settings'}",
         )
     return chosen, names
 
 
-def choices_for(found: StudyOutcome, workload: OperationMix) -> list[SystemChoice]:
+def choices_for(outcome: StudyOutcome, workload: OperationMix) -> list[SystemChoice]:
     """What to set on each system for one use. UsageError where no trial is of its kind."""
-    each = system_choices.competitions(found.study, found.compared) if found.study else ()
+    each = system_choices.competitions(outcome.study, outcome.compared) if outcome.study else ()
     chosen = [system_choices.choose(name, kind, records, workload) for name, kind, records in each]
     if not any(chosen):
         raise UsageError(
@@ -60,10 +60,10 @@ def choices_for(found: StudyOutcome, workload: OperationMix) -> list[SystemChoic
     return [choice for choice in chosen if choice is not None]
 
 
-def for_workload(found: StudyOutcome, workload: OperationMix, chosen: Competition | None = None) -> Weighing:
+def for_workload(outcome: StudyOutcome, workload: OperationMix, chosen: Competition | None = None) -> Weighing:
     """Chooses to leave the reference only if the best setting clearly beats it under this workload."""
-    plan = found.plan
-    records = [record for record in (chosen[1] if chosen else found.compared) if record.valid]
+    plan = outcome.plan
+    records = [record for record in (chosen[1] if chosen else outcome.compared) if record.valid]
     # An array that survives no failure is not recommended beside one that does.
     unsafe = array_choice.unsafe_settings(records)
     records = [record for record in records if record.setting not in unsafe]
@@ -103,33 +103,33 @@ class ForSystem:
     setting: Setting | None
 
 
-def per_system(found: StudyOutcome, workload: OperationMix | None) -> tuple[ForSystem, ...]:
+def per_system(outcome: StudyOutcome, workload: OperationMix | None) -> tuple[ForSystem, ...]:
     """One answer per system, each judged by its own trials against what it was set to; one for a run with one
     system."""
     answers = []
-    many = len(found.plan.systems) > 1
-    for facts in found.plan.systems:
-        own = found.of_system(facts) if many else found
+    many = len(outcome.plan.systems) > 1
+    for facts in outcome.plan.systems:
+        own = outcome.of_system(facts) if many else outcome
         weighing = for_workload(own, workload) if workload else None
         setting = weighing.setting if weighing else recommended(own.choice, own.plan)
         answers.append(ForSystem(facts.name, facts.leaves, own, weighing, setting))
     return tuple(answers)
 
 
-def per_drive(found: StudyOutcome, workload: OperationMix | None, system: str | None = None) -> tuple[ForSystem, ...]:
+def per_drive(outcome: StudyOutcome, workload: OperationMix | None, system: str | None = None) -> tuple[ForSystem, ...]:
     """The answers that `apply` sets, or that of `system`; none for what was not measured on drives of this machine.
 
     Systems that share a drive (arrays built one after the other) are alternatives, not parts of one machine: none
     either.
     """
-    leaves = [leaf for facts in found.plan.systems for leaf in facts.leaves]
-    if found.plan.backend != "kernel" or not leaves or len(leaves) != len(set(leaves)):
+    leaves = [leaf for facts in outcome.plan.systems for leaf in facts.leaves]
+    if outcome.plan.backend != "kernel" or not leaves or len(leaves) != len(set(leaves)):
         return ()
-    answers = per_system(found, workload)
+    answers = per_system(outcome, workload)
     if system is None:
         return answers
     chosen = tuple(answer for answer in answers if answer.system == system)
     if not chosen:
         names = ", ".join(answer.system for answer in answers)
-        raise UsageError(f"run {found.run.run_id} has no system `{system}`", f"systems of this run: {names}")
+        raise UsageError(f"run {outcome.run.run_id} has no system `{system}`", f"systems of this run: {names}")
     return chosen

@@ -23,11 +23,11 @@ def pieces(members: Sequence[str], settings: Sequence[str]) -> list[str]:
     """
     if len(members) == len(settings) > PIECES_MOST:
         return [f"all {len(settings)}"]
-    found = _pieces(list(members), list(settings))
-    if len(found) <= PIECES_MOST or all(new == 1 for _, new in found):
-        shown = found if len(found) <= SINGLE_MOST else found[: SINGLE_MOST - 1]
+    parts = _pieces(list(members), list(settings))
+    if len(parts) <= PIECES_MOST or all(new == 1 for _, new in parts):
+        shown = parts if len(parts) <= SINGLE_MOST else parts[: SINGLE_MOST - 1]
     else:
-        shown = found[: PIECES_MOST - 1]
+        shown = parts[: PIECES_MOST - 1]
     rest = len(members) - sum(new for _, new in shown)
     return [*(" ".join(words) for words, _ in shown), *([f"{rest} more"] if rest else [])]
 
@@ -46,9 +46,9 @@ def _pieces(members: list[str], settings: list[str]) -> list[tuple[list[str], in
             for pattern in combinations(named_words, count):
                 if pattern in covers:
                     continue
-                found = {s for s in settings if all(words[s][place] == word for place, word in pattern)}
-                if found <= inside:
-                    covers[pattern] = found
+                alike = {s for s in settings if all(words[s][place] == word for place, word in pattern)}
+                if alike <= inside:
+                    covers[pattern] = alike
     pieces, left = [], set(members)
     while left:
         # The most first; of those the one of the fewest words, then in the order of the settings.

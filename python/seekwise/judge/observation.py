@@ -78,7 +78,7 @@ class Verdict:
 
 def interval_of(verdicts: Sequence[Verdict], setting: str, other: str) -> tuple[float, float, float] | None:
     """(estimate, low, high) of `setting` / `other`; None where no verdict is of the two."""
-    found = next((v for v in verdicts if {v.setting_a, v.setting_b} == {setting, other}), None)
-    if found is None:
+    verdict = next((v for v in verdicts if {v.setting_a, v.setting_b} == {setting, other}), None)
+    if verdict is None:
         return None
-    return (found if found.setting_a == setting else found.turned()).interval
+    return (verdict if verdict.setting_a == setting else verdict.turned()).interval

@@ -25,18 +25,18 @@ POOLED_FACTOR = "threads"
 
 def values(phase: Phase) -> dict[str, float]:
     """What one phase says, by metric."""
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     if phase.elapsed_s > 0:
-        found["rate"] = phase.rate_bytes_per_s
+        figures["rate"] = phase.rate_bytes_per_s
     if phase.ios > 0 and phase.latency_mean_ns > 0:
-        found["access_time"] = phase.latency_mean_ns
+        figures["access_time"] = phase.latency_mean_ns
     efficiency = phase.cpu_efficiency
     if efficiency is not None:
-        found["cpu_efficiency"] = efficiency
+        figures["cpu_efficiency"] = efficiency
     p99_ns = phase.percentile_ns(99)
     if p99_ns is not None:
-        found["p99"] = float(p99_ns)
-    return found
+        figures["p99"] = float(p99_ns)
+    return figures
 
 
 def observations(records: Iterable[Record], *, over_threads: bool = True) -> list[Observation]:

@@ -94,11 +94,11 @@ def of_runs(store: Store, *runs: Run, brief: bool = False) -> Outcome:
     `brief`: for the words alone, with records shortened to what they need (`codec.Brief`), a tenth of the memory.
     """
     with damage.reading("+".join(run.run_id for run in runs)):
-        found = [_one(store, run, brief=brief) for run in runs]
-        if len(found) == 1:
-            return found[0]
-        parts = [part for part in found if isinstance(part, StudyOutcome)]
-        if len(parts) < len(found):
+        outcomes = [_one(store, run, brief=brief) for run in runs]
+        if len(outcomes) == 1:
+            return outcomes[0]
+        parts = [part for part in outcomes if isinstance(part, StudyOutcome)]
+        if len(parts) < len(outcomes):
             raise UsageError("runs of `tune` cannot be merged", hint="`seekwise compare RUN RUN` compares two runs")
         return study_outcome.merged(parts)
 
@@ -115,9 +115,9 @@ def from_records(run: Run, records: list[Record], study: Study | None = None) ->
     plan = stored(run.plan)
     if isinstance(plan, LivePlan):
         return judged(run, plan, records)
-    found = StudyOutcome(run, plan, records, study if study is not None else study_of(run))
-    found.decided  # noqa: B018  judged here, where what is garbled is an error about this run
-    return found
+    outcome = StudyOutcome(run, plan, records, study if study is not None else study_of(run))
+    outcome.decided  # noqa: B018  judged here, where what is garbled is an error about this run
+    return outcome
 
 
 def _has_arrays(study: Study) -> bool:
@@ -133,75 +133,75 @@ def judged(run: Run, plan: LivePlan, records: list[Record]) -> LiveOutcome:
     return LiveOutcome(run, plan, compared, decided(compared, plan), seconds)
 
 
-def no_verdict(found: LiveOutcome) -> str | None:
+def no_verdict(outcome: LiveOutcome) -> str | None:
     """Why a run under a live load cannot be judged: no load, or too uneven a one; None when it can."""
-    load = found_load(found.records)
+    load = found_load(outcome.records)
     return None if load is None else load.text
 
 
-def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
+def for_purpose(outcome: LiveOutcome, purpose: str) -> LiveOutcome:
     """The same run asked for one purpose, or for one group of its uses: the answer names what was measured of it and nothing else.
 
     UsageError when nothing was.
     """
-    for name, choice in found.found.by_purpose.items():
+    for name, choice in outcome.found.by_purpose.items():
         if name == purpose:
             # All that was judged stays: what the choice makes worse elsewhere is its price.
-            return replace(found, asked=choice, purpose=name)
-    of_group = found.found.by_group.get(purpose)
+            return replace(outcome, asked=choice, purpose=name)
+    of_group = outcome.found.by_group.get(purpose)
     if of_group is None:
         is_purpose = purpose in PURPOSES
         if not is_purpose:
             uses.chosen(purpose)  # what no use is called is not to be measured either
-        measured = ", ".join([*found.found.by_group, *found.found.by_purpose]) or "nothing"
+        measured = ", ".join([*outcome.found.by_group, *outcome.found.by_purpose]) or "nothing"
         option = "" if is_purpose else f" --for {purpose}"
         raise UsageError(
-            f"run {found.run.run_id} did not measure {purpose!r}",
+            f"run {outcome.run.run_id} did not measure {purpose!r}",
             hint=f"it measured {measured}; `sudo seekwise tune PATH{option}` measures it",
         )
-    own = [entry for entry in found.found.judged if entry.group == purpose]
+    own = [entry for entry in outcome.found.judged if entry.group == purpose]
     plan = replace(
-        found.plan,
+        outcome.plan,
         group=purpose,
-        uses=tuple(use for use in found.plan.uses if use.group == purpose),
+        uses=tuple(use for use in outcome.plan.uses if use.group == purpose),
         left_out=(),
     )
-    within = replace(found.found, judged=tuple(own), by_purpose={})
-    return replace(found, plan=plan, asked=of_group, found=within)
+    within = replace(outcome.found, judged=tuple(own), by_purpose={})
+    return replace(outcome, plan=plan, asked=of_group, found=within)
 
 
-def notes(found: LiveOutcome) -> list[str]:
+def notes(outcome: LiveOutcome) -> list[str]:
     """What a reader must know beside the answer, in sentences. SeekwiseError where a record holds what none can."""
-    with damage.reading(found.run.run_id):
-        return _notes(found)
+    with damage.reading(outcome.run.run_id):
+        return _notes(outcome)
 
 
-def _notes(found: LiveOutcome) -> list[str]:
-    said = [*believable.implausible_periods(found.records, found.plan.uses), *found.plan.notes]
-    for record in found.records:
+def _notes(outcome: LiveOutcome) -> list[str]:
+    said = [*believable.implausible_periods(outcome.records, outcome.plan.uses), *outcome.plan.notes]
+    for record in outcome.records:
         said += [str(sentence) for sentence in record.conditions.get("said", [])]
-    if (text := _pressure(found.records)) is not None:
+    if (text := _pressure(outcome.records)) is not None:
         said.append(text)
-    if found.plan.left_out:
-        said.append(f"Not measured in this budget: {', '.join(found.plan.left_out)}")
-    measured = {record.factors.get("use") for record in found.records}
-    missing = [use.name for use in found.plan.uses if use.name not in measured]
+    if outcome.plan.left_out:
+        said.append(f"Not measured in this budget: {', '.join(outcome.plan.left_out)}")
+    measured = {record.factors.get("use") for record in outcome.records}
+    missing = [use.name for use in outcome.plan.uses if use.name not in measured]
     if missing:
         said.append(f"No result for {', '.join(missing)}: the load did not run or time was up")
-    never = [label for label in found.plan.labels if all(record.setting != label for record in found.records)]
-    if never and found.records:
+    never = [label for label in outcome.plan.labels if all(record.setting != label for record in outcome.records)]
+    if never and outcome.records:
         said.append(f"Nothing is known of {', '.join(never)}: time was up before, or the run was ended")
-    disturbed = [r for r in found.records if float(r.conditions.get("foreign_share", 0.0)) > DISTURBED_SHARE]
+    disturbed = [r for r in outcome.records if float(r.conditions.get("foreign_share", 0.0)) > DISTURBED_SHARE]
     if disturbed:
         by = _programs(disturbed)
         who = f": {', '.join(by[:3])}" if by else ""
         said.append(
-            f"Other programs used the disk in {len(disturbed)} of {len(found.records)} periods{who}; "
+            f"Other programs used the disk in {len(disturbed)} of {len(outcome.records)} periods{who}; "
             "the intervals include that noise"
         )
-    invalid = [record for record in found.records if not record.valid]
+    invalid = [record for record in outcome.records if not record.valid]
     if invalid:
-        said.append(f"{len(invalid)} of {len(found.records)} periods discarded: {invalid[0].invalid_reason}")
+        said.append(f"{len(invalid)} of {len(outcome.records)} periods discarded: {invalid[0].invalid_reason}")
     return said
 
 

@@ -43,7 +43,7 @@ class Outlier:
 
 def outliers(observations: Sequence[Observation], z_max: float = Z_MAX) -> list[Outlier]:
     """All flagged values, the most unusual first."""
-    found: list[Outlier] = []
+    outlying: list[Outlier] = []
     for grid in grids(observations):
         residuals = median_polish(np.asarray(grid.log_values))
         sizes = np.array([_mad(combination) for combination in residuals])
@@ -53,7 +53,7 @@ def outliers(observations: Sequence[Observation], z_max: float = Z_MAX) -> list[
             if size <= 0:
                 continue
             z = MAD_TO_SD * combination / size
-            found.extend(
+            outlying.extend(
                 Outlier(
                     grid.table,
                     grid.combinations[c],
@@ -65,7 +65,7 @@ def outliers(observations: Sequence[Observation], z_max: float = Z_MAX) -> list[
                 )
                 for b, s in zip(*np.nonzero(np.abs(z) > z_max), strict=True)
             )
-    return sorted(found, key=lambda o: -abs(o.modified_z))
+    return sorted(outlying, key=lambda o: -abs(o.modified_z))
 
 
 def median_polish(values: NDArray[np.float64], rounds: int = 10) -> NDArray[np.float64]:

@@ -36,10 +36,10 @@ class Recorded:
 
 def recorded(records: Sequence[Record]) -> Recorded | None:
     """As the records keep it; None in runs of former versions."""
-    found = next((record.load[RECORDED] for record in records if isinstance(record.load.get(RECORDED), dict)), None)
-    if not isinstance(found, dict) or not all(field.name in found for field in fields(Recorded)):
+    load = next((record.load[RECORDED] for record in records if isinstance(record.load.get(RECORDED), dict)), None)
+    if not isinstance(load, dict) or not all(field.name in load for field in fields(Recorded)):
         return None
-    return Recorded(**{field.name: found[field.name] for field in fields(Recorded)})
+    return Recorded(**{field.name: load[field.name] for field in fields(Recorded)})
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def rows(records: Sequence[Record]) -> dict[tuple[str, str], WhatIfRow]:
     for record in records:
         if record.phases:
             kept.setdefault((record.setting, str(record.load["program"])), []).append(record)
-    return {key: _row(*key, found) for key, found in kept.items()}
+    return {key: _row(*key, values) for key, values in kept.items()}
 
 
 def _row(setting: str, program: str, records: Sequence[Record]) -> WhatIfRow:
@@ -88,11 +88,11 @@ def _row(setting: str, program: str, records: Sequence[Record]) -> WhatIfRow:
 
 
 def ranked(
-    found: dict[tuple[str, str], WhatIfRow], labels: Sequence[str], load: Recorded | None = None
+    kept: dict[tuple[str, str], WhatIfRow], labels: Sequence[str], load: Recorded | None = None
 ) -> list[WhatIfRow]:
     """The foreground of each setting, the shortest p99 first; within a tie the higher rate. What cannot carry the load
     comes last, by its rate."""
-    front = [found[label, FOREGROUND] for label in labels if (label, FOREGROUND) in found]
+    front = [kept[label, FOREGROUND] for label in labels if (label, FOREGROUND) in kept]
     able = [row for row in front if carries(row, load)]
     best = min((row.p99_ns for row in able), default=0)
     able.sort(

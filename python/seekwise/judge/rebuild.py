@@ -82,7 +82,7 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
             alone_s = _mean_s([record])
             if math.isfinite(alone_s):
                 quiet[_array(record), _unit(record)] = alone_s
-    found = [
+    table = [
         RebuildRow(
             name,
             what,
@@ -97,7 +97,7 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
         )
         for (name, what, limit), by_unit in busy.items()
     ]
-    return sorted(found, key=lambda row: (natural(row.array), row.limit_kib_s))
+    return sorted(table, key=lambda row: (natural(row.array), row.limit_kib_s))
 
 
 def _array(record: Record) -> str:
@@ -151,25 +151,25 @@ class Limit:
         return unit, self.row.units[unit].ratio or 0.0
 
 
-def choose(found: Sequence[RebuildRow]) -> Limit:
+def choose(table: Sequence[RebuildRow]) -> Limit:
     """Of one array, its rows from the lowest limit on."""
-    names = tuple(found[0].units)
-    if len(found) == 1:
-        return Limit("only", found[0], names, ())
-    stuck = tuple(unit for unit in names if _is_alike(found, unit))
+    names = tuple(table[0].units)
+    if len(table) == 1:
+        return Limit("only", table[0], names, ())
+    stuck = tuple(unit for unit in names if _is_alike(table, unit))
     units = tuple(unit for unit in names if unit not in stuck)
     if not units:
-        return Limit("none", found[-1], (), stuck)
+        return Limit("none", table[-1], (), stuck)
 
     def slowed(row: RebuildRow) -> float:
         # Without a trial of nothing else: against the lowest limit.
-        lowest = found[0].units
+        lowest = table[0].units
         alone = {unit: lowest[unit].without_s or lowest[unit].meanwhile_s for unit in units}
         return max(row.units[unit].meanwhile_s / alone[unit] if math.isfinite(alone[unit]) else 1.0 for unit in units)
 
-    able = [row for row in found if not row.is_unprotected or longest_s(row, units) <= UNPROTECTED_MOST_S]
+    able = [row for row in table if not row.is_unprotected or longest_s(row, units) <= UNPROTECTED_MOST_S]
     if not able:
-        return Limit("soonest", min(found, key=lambda row: longest_s(row, units)), units, stuck)
+        return Limit("soonest", min(table, key=lambda row: longest_s(row, units)), units, stuck)
     fit = [row for row in able if slowed(row) <= TOLERATED]
     if fit:
         return Limit("tolerated", min(fit, key=lambda row: longest_s(row, units)), units, stuck)
@@ -192,9 +192,9 @@ def longest_s(row: RebuildRow, units: Sequence[str]) -> float:
     return max(row.units[unit].seconds for unit in units)
 
 
-def _is_alike(found: Sequence[RebuildRow], unit: str) -> bool:
+def _is_alike(table: Sequence[RebuildRow], unit: str) -> bool:
     """Whether the limits differ by less than the model's error, in the rebuild's time as in the program's."""
-    mine = [row.units[unit] for row in found]
+    mine = [row.units[unit] for row in table]
     error = gain_error((LIMIT,))
     return all(
         max(values) <= (1 + error) * min(values)
@@ -202,7 +202,7 @@ def _is_alike(found: Sequence[RebuildRow], unit: str) -> bool:
     )
 
 
-def limits(found: Sequence[RebuildRow]) -> list[Limit]:
+def limits(table: Sequence[RebuildRow]) -> list[Limit]:
     """One for each array."""
-    names = dict.fromkeys((row.array, row.what) for row in found)
-    return [choose([row for row in found if (row.array, row.what) == name]) for name in names]
+    names = dict.fromkeys((row.array, row.what) for row in table)
+    return [choose([row for row in table if (row.array, row.what) == name]) for name in names]

@@ -18,7 +18,7 @@ Place = tuple[str, str, str, int, int]
 def repeats(records: Sequence[Record], metric: Metric, *, errors: bool = False) -> dict[Place, list[float]]:
     """One value per repeat; A/A checks and drift checks left out. `errors`: the standard errors of those values
     instead."""
-    found: dict[Place, list[float]] = defaultdict(list)
+    values: dict[Place, list[float]] = defaultdict(list)
     for record in records:
         if not record.valid or record.role != "candidate":
             continue
@@ -28,8 +28,8 @@ def repeats(records: Sequence[Record], metric: Metric, *, errors: bool = False) 
             if value is not None:
                 place = (str(given.get("system")), record.setting, phase.operation)
                 threads = int(phase.details.get("group_threads", given.get("threads", 1)))
-                found[(*place, threads, int(given.get("block_bytes", 0)))].append(value)
-    return dict(found)
+                values[(*place, threads, int(given.get("block_bytes", 0)))].append(value)
+    return dict(values)
 
 
 def metric_value(phase: Phase, metric: Metric) -> float | None:

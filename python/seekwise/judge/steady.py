@@ -98,7 +98,7 @@ def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
     Trials shorter than five windows say nothing: they have no steady state to show, and a study that wants one asks for
     longer trials. An unsteady thread count also spoils the mean over thread counts.
     """
-    found: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str], str] = {}
     for record in records:
         for phase in record.phases if record.valid else ():
             windows = regrouped(phase)
@@ -108,5 +108,5 @@ def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
             if not state.steady or state.left_again:
                 combination = combination_of(record, phase)
                 for name in (combination, combination_key.without(combination, POOLED_FACTOR)):
-                    found.setdefault((name, record.setting), state.reason)
-    return found
+                    reasons.setdefault((name, record.setting), state.reason)
+    return reasons

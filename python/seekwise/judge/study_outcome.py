@@ -155,12 +155,12 @@ def _deciding(judged: Sequence[Judged]) -> list[Judged]:
     other way round.
     """
     pooled = set(_pooled(judged).values())
-    found = [
+    deciding = [
         entry for entry in judged
         if entry.metric in METRICS and (entry.use in pooled or combination_key.without(entry.use, POOLED_FACTOR) not in pooled)
     ]  # fmt: skip
-    rated = {entry.use for entry in found if entry.metric == "rate"}
-    return [entry for entry in found if entry.metric != "access_time" or entry.use not in rated]
+    rated = {entry.use for entry in deciding if entry.metric == "rate"}
+    return [entry for entry in deciding if entry.metric != "access_time" or entry.use not in rated]
 
 
 def _pooled(judged: Sequence[Judged]) -> dict[str, str]:
@@ -194,19 +194,19 @@ def reference(plan: Plan) -> Setting:
 def otherwise(setting: Setting, plan: Plan) -> list[str]:
     """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force or not
     known."""
-    found = []
+    sentences = []
     for facts in plan.systems:
         for device, values in wanted(setting, plan).items():
             for attribute, value in values.items():
                 now = facts.current.get(device, {}).get(attribute)
                 if now is not None and now != value:
-                    found.append(f"{attribute.rpartition('/')[2]}={now} on {device}")
-    return list(dict.fromkeys(found))
+                    sentences.append(f"{attribute.rpartition('/')[2]}={now} on {device}")
+    return list(dict.fromkeys(sentences))
 
 
 def wanted(setting: Setting, plan: Plan) -> dict[str, dict[str, str]]:
     """{device: {attribute: value}} of a setting, on every device it touches."""
-    found: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     for facts in plan.systems:
         for name, value in setting.values.items():
             row = factor(name)
@@ -214,8 +214,8 @@ def wanted(setting: Setting, plan: Plan) -> dict[str, dict[str, str]]:
                 continue
             for touch in plan.touched:
                 if touch.attribute == row.attribute and touch.device in facts.current:
-                    found.setdefault(touch.device, {})[row.attribute] = str(value)
-    return found
+                    settings.setdefault(touch.device, {})[row.attribute] = str(value)
+    return settings
 
 
 def lines(setting: Setting, plan: Plan) -> ShellLines:

@@ -115,14 +115,14 @@ def choices(study: Study | None, records: Sequence[Record]) -> tuple[SystemChoic
         return ()
     asked = study.answer or Answer()
     grouped = list(competitions(study, records))
-    found = [choose(system, kind, mine, OVERALL) for system, kind, mine in grouped]
-    if not any(found):
+    chosen = [choose(system, kind, mine, OVERALL) for system, kind, mine in grouped]
+    if not any(chosen):
         return ()
     for name in asked.uses:
-        found += [choose(system, kind, mine, find(name)) for system, kind, mine in grouped]
+        chosen += [choose(system, kind, mine, find(name)) for system, kind, mine in grouped]
     if asked.by_threads:
-        found += [choice for system, kind, mine in grouped for choice in by_threads(system, kind, mine)]
-    return tuple(choice for choice in found if choice is not None)
+        chosen += [choice for system, kind, mine in grouped for choice in by_threads(system, kind, mine)]
+    return tuple(choice for choice in chosen if choice is not None)
 
 
 def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
@@ -172,7 +172,7 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         combination = combination_key.without(record.combination, "system", CHUNK)
         family.setdefault(label, []).append(replace(record, setting=label, combination=combination))
         schedulers.setdefault(key, set()).add(str(record.factors.get("scheduler")))
-    found = []
+    groups = []
     kinds = [kind_of(array) for array in arrays.values()]
     for key, family in families.items():
         if len(family) < 2 or len(schedulers[key]) > 1:
@@ -185,8 +185,8 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
         if kinds.count(kind) > 1:
             kind += f" of {first.drives}"
         kernel = f", Linux {first.kernel}" if first.kernel else ""
-        found.append((f"{kind}{kernel}", kind, members))
-    return found
+        groups.append((f"{kind}{kernel}", kind, members))
+    return groups
 
 
 def _as_varied(system: System, record: Record) -> System:
@@ -305,8 +305,8 @@ def _is_open(weighed: Weighed, first: str, others: Sequence[str]) -> bool:
 
 
 def _throughput(weighed: Weighed, setting: str) -> float:
-    found = next((s for s in weighed.standings if s.setting == setting), None)
-    return found.ratios.get("rate", (1.0, 1.0, 1.0))[0] if found else 1.0
+    standing = next((s for s in weighed.standings if s.setting == setting), None)
+    return standing.ratios.get("rate", (1.0, 1.0, 1.0))[0] if standing else 1.0
 
 
 def _by_estimate(weighed: Weighed) -> tuple[str, ...]:
@@ -319,12 +319,12 @@ def _by_estimate(weighed: Weighed) -> tuple[str, ...]:
 def by_threads(system: str, kind: str, records: Sequence[Record]) -> list[SystemChoice]:
     """A choice for each thread count; neighbours with the same choice are one."""
     counts = sorted({int(record.factors.get("threads", 1)) for record in records})
-    found: list[SystemChoice] = []
+    chosen: list[SystemChoice] = []
     for count in counts if len(counts) > 1 else []:
         choice = choose(system, kind, records, OVERALL, (count,))
         if choice is None:
             continue
-        if found and found[-1].text == choice.text:
-            choice = replace(choice, threads=(*found.pop().threads, count))
-        found.append(choice)
-    return found
+        if chosen and chosen[-1].text == choice.text:
+            choice = replace(choice, threads=(*chosen.pop().threads, count))
+        chosen.append(choice)
+    return chosen

@@ -31,8 +31,8 @@ class Winner:
         interval."""
         order = self.candidates.order
         rivals = [name for name in order if name not in self.candidates.best] or list(order[1:])
-        found = interval_of(self.verdicts, order[0], rivals[0])
-        return found if found is not None and all(map(math.isfinite, found)) else None
+        interval = interval_of(self.verdicts, order[0], rivals[0])
+        return interval if interval is not None and all(map(math.isfinite, interval)) else None
 
 
 @dataclass(frozen=True)

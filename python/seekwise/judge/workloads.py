@@ -79,12 +79,12 @@ class Weighed:
 
 def shipped() -> dict[str, OperationMix]:
     """The uses that say what requests they make, by name; those of a group by the group's."""
-    found: dict[str, OperationMix] = {}
+    mixes: dict[str, OperationMix] = {}
     for use in uses.shipped():
         name = use.name if use.group == uses.LIMITS else use.group
-        if use.requests is not None and name not in found:
-            found[name] = _of(use, name)
-    return found
+        if use.requests is not None and name not in mixes:
+            mixes[name] = _of(use, name)
+    return mixes
 
 
 def find(word: str) -> OperationMix:
@@ -123,24 +123,24 @@ def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> 
     seen = {combination_key.parse(combination)[0] for combination in weights}
     covered = sum(share for operation, share in workload.operations.items() if operation in seen)
     scores = _scores(single, weights, workload.name)
-    found = verdicts(judge_observations(scores, exact=is_exact(records)))
+    decided = verdicts(judge_observations(scores, exact=is_exact(records)))
     settings = [name for name in dict.fromkeys(o.setting for o in single) if not name.endswith(CONTROL_SUFFIX)]
     regrets = _regrets(single, weights)
-    ratios = {setting: _ratios(found, setting, reference) for setting in settings}
+    ratios = {setting: _ratios(decided, setting, reference) for setting in settings}
     ratios = {setting: row for setting, row in ratios.items() if row or setting == reference}
     standings = [
         WeighedSetting(setting, row, is_on, *regrets.get(setting, (0.0, "")))
         for (setting, row), is_on in zip(ratios.items(), _on_front(ratios), strict=True)
     ]
     standings.sort(key=lambda standing: -standing.ratios.get("rate", (1.0, 1.0, 1.0))[0])
-    deciding = by_combination([verdict for verdict in found if verdict.metric == "rate"])
+    deciding = by_combination([verdict for verdict in decided if verdict.metric == "rate"])
     best = deciding[0].best if deciding and deciding[0].decided else ()
     return Weighed(
         workload,
         reference,
         tuple(standings),
         best,
-        tuple(found),
+        tuple(decided),
         1 - covered / total,
         len({o.repetition for o in scores}),
         is_exact(records),
@@ -149,13 +149,13 @@ def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> 
 
 def _combinations(records: Sequence[Record]) -> list[tuple[str, str, int]]:
     """(combination as observations name it, operation, threads)."""
-    found = {
+    combinations = {
         (combination_of(record, phase), phase.operation, _threads(record))
         for record in records
         if record.valid
         for phase in record.phases
     }
-    return sorted(found)
+    return sorted(combinations)
 
 
 def _threads(record: Record) -> int:

@@ -64,7 +64,7 @@ class DiskCounters:
 def read(tree: Tree | None = None) -> dict[str, DiskCounters]:
     """{device: counters}, by default of the running machine; `/` in names is `!`, as in sysfs."""
     text = (tree or open_tree()).text("/proc/diskstats") or ""
-    found = {}
+    counters = {}
     for line in text.splitlines():
         words = line.split()
         first = words[FIRST]
@@ -75,11 +75,11 @@ def read(tree: Tree | None = None) -> dict[str, DiskCounters]:
         later = words[DISCARDS]
         has_discards = len(later) == 4 and all(word.isdigit() for word in later)
         discards, _, discarded, discard_ms = map(int, later) if has_discards else (0, 0, 0, 0)
-        found[words[2].replace("/", "!")] = DiskCounters(
+        counters[words[2].replace("/", "!")] = DiskCounters(
             reads, read * SECTOR_BYTES, read_ms, writes, written * SECTOR_BYTES, write_ms, in_flight, busy_ms,
             discards, discarded * SECTOR_BYTES, discard_ms,
         )  # fmt: skip
-    return found
+    return counters
 
 
 def moved(

@@ -98,8 +98,8 @@ class DeviceFacts(DeviceNumbers):
     """Facts of one kind of device only; what does not apply is absent. md: level, chunk_bytes, layout, raid_disks,
     degraded, sync_action, members (name, slot, state, errors) and stripe_cache_size. Firmware RAID: firmware_raid,
     container. Device-mapper: dm_name, dm_uuid, volume_group, logical_volume, crypt_type. Multipath: request_based,
-    native_multipath, hidden_path. SATA: ncq (state, text), ncq_supported, ncq_depth, rotation_rpm. Hardware RAID:
-    controller (driver, family, tool, warning, members_hidden, level); NVMe: the controller's name. Besides links,
+    native_multipath, hidden_path. SATA: ncq (state, text), ncq_supported, ncq_depth, rotation_rpm, shingled. Hardware
+    RAID: controller (driver, family, tool, warning, members_hidden, level); NVMe: the controller's name. Besides links,
     signature (type, label, uuid, usage), logical_block_bytes, physical_block_bytes, pci_address, pci_id, and missing:
     devices it stands on that the tree does not show."""
     warnings: list[str]
@@ -190,18 +190,18 @@ def devices_document(stack: Stack, resolved: ResolvedPath | None = None) -> Devi
 
 
 def _controllers(devices: list[BlockDevice]) -> list[ControllerFacts]:
-    found: dict[tuple[str, object], ControllerFacts] = {}
+    controllers: dict[tuple[str, object], ControllerFacts] = {}
     for device in devices:
         if device.driver is None or device.kind == "partition":
             continue
         details: dict[str, Any] = device.details
         place = details.get("pci_address")
         new = ControllerFacts(device.driver, place, details.get("pci_id"), False, None, [])
-        row = found.setdefault((device.driver, place), new)
+        row = controllers.setdefault((device.driver, place), new)
         row.devices.append(device.name)
         if isinstance(unit := details.get("controller"), dict):
             row.hardware_raid, row.family = True, unit["family"]
-    return list(found.values())
+    return list(controllers.values())
 
 
 def _leaf_names(stack: Stack, names: tuple[str, ...]) -> list[str]:
@@ -241,20 +241,20 @@ def is_swap(stack: Stack, device: BlockDevice) -> bool:
     return any(area in paths for area in stack.swaps)
 
 
-def settings_places(found: ResolvedPath) -> dict[str, list[str]]:
+def settings_places(path: ResolvedPath) -> dict[str, list[str]]:
     """For each setting the devices where it takes effect and that have it."""
     return {
-        setting: [device.name for device in found.devices_for(setting) if has_setting(device, setting)]
+        setting: [device.name for device in path.devices_for(setting) if has_setting(device, setting)]
         for setting in SETTINGS
     }
 
 
-def _resolved(found: ResolvedPath) -> SettingsOfPath:
+def _resolved(path: ResolvedPath) -> SettingsOfPath:
     return SettingsOfPath(
-        path=found.path,
-        mount=found.mount,
-        devices=found.devices,
-        leaves=[leaf.name for leaf in found.leaves],
-        settings=settings_places(found),
-        notes=found.notes,
+        path=path.path,
+        mount=path.mount,
+        devices=path.devices,
+        leaves=[leaf.name for leaf in path.leaves],
+        settings=settings_places(path),
+        notes=path.notes,
     )

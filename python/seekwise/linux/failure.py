@@ -66,16 +66,16 @@ class Watched:
     def check(self, said: str | None = None) -> None:
         """Raises StorageError (exit status 1) where the storage fails. `said`: the words with which a load ended; then
         the drives are read, too."""
-        found = self.failure() or (None if said is None else self._of_load(said))
-        if found is not None:
-            raise StorageError(f"the storage below {self.path} failed: {found}", "`dmesg` shows what the kernel says")
+        reason = self.failure() or (None if said is None else self._of_load(said))
+        if reason is not None:
+            raise StorageError(f"the storage below {self.path} failed: {reason}", "`dmesg` shows what the kernel says")
         if said and (full := self._full(said)):
             raise StorageError(f"{FULL}: {full}", "make room there")
 
     def _of_load(self, said: str) -> str | None:
         """What a load met that ended with these words; where they tell nothing, whether the drives can be read."""
-        found = next((text for text in IO_ERRORS if text in said), None)
-        return found or next((f"{name} cannot be read" for name in self.names if not _can_be_read(name)), None)
+        words = next((text for text in IO_ERRORS if text in said), None)
+        return words or next((f"{name} cannot be read" for name in self.names if not _can_be_read(name)), None)
 
     def _full(self, said: str) -> Path | None:
         """The folder without room: the storage's, or the one in memory in which loads write their logs."""
@@ -138,11 +138,11 @@ def identity(st_dev: int) -> dict[str, str]:
     """What tells later whether the device of a file system is still there: its number, its sequence number, its file
     system's UUID."""
     folder = BY_NUMBER / _number(st_dev)
-    found = {"number": _number(st_dev), "sequence": _sequence(folder)}
+    facts = {"number": _number(st_dev), "sequence": _sequence(folder)}
     with contextlib.suppress(OSError):
         name = folder.resolve().name
-        found["uuid"] = next((link.name for link in BY_UUID.iterdir() if link.resolve().name == name), "")
-    return found
+        facts["uuid"] = next((link.name for link in BY_UUID.iterdir() if link.resolve().name == name), "")
+    return facts
 
 
 def is_gone(known: dict[str, str], *, same_boot: bool) -> bool:

@@ -23,8 +23,10 @@ def hypervisor(tree: Tree) -> str | None:
     for name in DMI:
         text = tree.word(f"/sys/class/dmi/id/{name}") or ""
         # Bare instances of clouds have the vendor's name, too; only the processor tells them from guests.
-        if (found := next((what for word, what in PRODUCTS.items() if word in text), None)) and (is_guest or not flags):
-            return found
+        if (hypervisor_name := next((what for word, what in PRODUCTS.items() if word in text), None)) and (
+            is_guest or not flags
+        ):
+            return hypervisor_name
     if (kind := tree.word("/sys/hypervisor/type")) and is_guest:
         return kind.capitalize()[:40]
     return "a hypervisor" if is_guest else None

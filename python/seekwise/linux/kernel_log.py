@@ -65,7 +65,7 @@ class NcqState:
 
 def states(log: str) -> list[NcqState]:
     """Every statement about NCQ; the last one of a port counts, since a port that was reset says it again."""
-    found: dict[str, NcqState] = {}
+    known: dict[str, NcqState] = {}
     forced: dict[str, str] = {}
     given_up: dict[str, NcqState] = {}
     unable = ""
@@ -82,27 +82,27 @@ def states(log: str) -> list[NcqState]:
         elif match := NO_NCQ.search(line):
             unable = f"{match[1]} does not take queued commands: the driver lists the chip as broken"
         elif match := LOST.search(line):
-            found[match[1]] = NcqState(
+            known[match[1]] = NcqState(
                 match[1], "lost", None, None, line.strip(), "the kernel gave the drive up", _seconds(line), None
             )
         elif match := SAS_NCQ.search(line):
             has = match[2] == "y"
             reason = None if has else "the adapter says that the drive does not offer it"
-            found[match[1]] = NcqState(match[1], "on" if has else "absent", None, None, line.strip(), reason)
-        elif (match := SAS_DEPTH.search(line)) and found.get(match[1], NO_STATE).state == "on":
-            found[match[1]] = replace(found[match[1]], used=int(match[2]), offered=int(match[2]))
+            known[match[1]] = NcqState(match[1], "on" if has else "absent", None, None, line.strip(), reason)
+        elif (match := SAS_DEPTH.search(line)) and known.get(match[1], NO_STATE).state == "on":
+            known[match[1]] = replace(known[match[1]], used=int(match[2]), offered=int(match[2]))
         elif match := GIVEN_UP.search(line):
-            before = found.get(match[1])
-            given_up[match[1]] = found[match[1]] = _given_up(match, before, line.strip())
+            before = known.get(match[1])
+            given_up[match[1]] = known[match[1]] = _given_up(match, before, line.strip())
         elif match := DISK.search(line):
             state = _disk(match, line.strip(), forced, unable)
             # A reset tells the drive's identity again, not that its queueing is used again (ATA_DFLAG_NCQ_OFF stays).
-            found[match[1]] = (
+            known[match[1]] = (
                 given_up[match[1]] if match[1] in given_up and not _is_new_start(line, given_up[match[1]]) else state
             )
         elif match := NVIDIA.search(line):
-            found[match[1]] = NcqState(match[1], f"{match[2]} mode of sata_nv", None, None, line.strip())
-    return list(found.values())
+            known[match[1]] = NcqState(match[1], f"{match[2]} mode of sata_nv", None, None, line.strip())
+    return list(known.values())
 
 
 NO_STATE = NcqState("", "", None, None, "")
@@ -116,14 +116,14 @@ def _seconds(line: str) -> float | None:
 def _on_boot_line(text: str) -> dict[str, str]:
     """`3.00:noncq,5:noncq,noncq` by port and device; "" for all of them. A value without a port is for the one before
     it (libata.force)."""
-    found: dict[str, str] = {}
+    forced: dict[str, str] = {}
     port = ""
     for part in text.split(","):
         where, sign, value = part.rpartition(":")
         port = f"ata{where}" if sign else port
         if value in ("noncq", "ncq"):
-            found[port] = value
-    return found
+            forced[port] = value
+    return forced
 
 
 def _given_up(match: re.Match[str], before: NcqState | None, line: str) -> NcqState:

@@ -10,11 +10,11 @@ from seekwise.linux.udev import read_udev
 def zfs_members(tree: Tree, stack: Stack) -> frozenset[str]:
     """Drives that ZFS uses, whole or by a partition, as udev found them: ZFS sorts and limits requests itself (zfs(4),
     ZFS I/O scheduler)."""
-    found = set()
+    members = set()
     for device in stack.devices.values():
         if read_udev(tree, device.name, device.major_minor).properties.get("ID_FS_TYPE") == "zfs_member":
-            found |= {leaf.name for leaf in stack.leaves(device.name)}
-    return frozenset(found)
+            members |= {leaf.name for leaf in stack.leaves(device.name)}
+    return frozenset(members)
 
 
 def is_path(stack: Stack, device: BlockDevice) -> bool:
@@ -26,12 +26,12 @@ def is_path(stack: Stack, device: BlockDevice) -> bool:
 
 def drives_with_data(stack: Stack, name: str) -> int:
     """Drives below a device, the paths to one LUN counted once; at least one."""
-    found = set()
+    drives = set()
     for leaf in stack.drives(name):
         maps = [
             above.name
             for above in stack.above(leaf.name)
             if above.kind == "multipath" or above.details.get("native_multipath")
         ]
-        found.add(maps[0] if maps else leaf.name)
-    return max(1, len(found))
+        drives.add(maps[0] if maps else leaf.name)
+    return max(1, len(drives))

@@ -9,5 +9,5 @@ from seekwise.linux.tree import Tree
 
 def available_bytes(tree: Tree) -> int | None:
     """What programs can get without swapping (MemAvailable); None where the kernel does not say."""
-    found = re.search(r"^MemAvailable:\s+(\d+) kB", tree.text("/proc/meminfo") or "", re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", tree.text("/proc/meminfo") or "", re.MULTILINE)
+    return int(match[1]) * 1024 if match else None

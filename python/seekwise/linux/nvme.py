@@ -53,8 +53,8 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         # sqsize counts from zero, as the field in the controller's registers does.
         details["queue_entries"] = None if size is None else size + 1
         details.update(pci_facts(tree, controller))
-        if found := sysfs.driver_above(tree, controller):
-            driver = found[0]
+        if above := sysfs.driver_above(tree, controller):
+            driver = above[0]
 
     def first(name: str) -> str | None:
         # The head's subsystem repeats model, serial and firmware since 4.15; before, the controller alone has them.

@@ -78,7 +78,7 @@ def _by_mincore(descriptor: int) -> int:
 
 def evict(paths: Iterable[Path]) -> Evicted:
     """Drops these regular files from the page cache; files that vanish meanwhile, links and devices are passed over."""
-    found = Evicted()
+    evicted = Evicted()
     for path in paths:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -87,13 +87,13 @@ def evict(paths: Iterable[Path]) -> Evicted:
         try:
             if stat.S_ISREG(os.fstat(descriptor).st_mode) and (before := cached_bytes(descriptor)):
                 left = _evict_open(descriptor)
-                found.files += 1
-                found.bytes += max(0, before - left)
+                evicted.files += 1
+                evicted.bytes += max(0, before - left)
                 if left:
-                    found.kept[path] = left
+                    evicted.kept[path] = left
         finally:
             os.close(descriptor)
-    return found
+    return evicted
 
 
 def _evict_open(descriptor: int) -> int:
@@ -147,5 +147,5 @@ def unwritten_bytes(root: Path = Path("/")) -> int | None:
         text = (root / "proc/meminfo").read_text(encoding="ascii")
     except OSError:
         return None
-    found = [line.split() for line in text.splitlines() if line.startswith(("Dirty:", "Writeback:"))]
-    return sum(int(words[1]) * 1024 for words in found) if len(found) == 2 else None
+    rows = [line.split() for line in text.splitlines() if line.startswith(("Dirty:", "Writeback:"))]
+    return sum(int(words[1]) * 1024 for words in rows) if len(rows) == 2 else None

@@ -24,14 +24,14 @@ def pci_folder(folder: str | None) -> str | None:
 def pci_facts(tree: Tree, folder: str | None) -> dict[str, str]:
     """`pci_address`, `pci_driver`, `pci_id`, `pci_class` of the controller above `folder`; empty where there is
     none."""
-    found = pci_folder(folder)
-    if found is None:
+    function = pci_folder(folder)
+    if function is None:
         return {}
-    vendor, device = tree.word(f"{found}/vendor"), tree.word(f"{found}/device")
+    vendor, device = tree.word(f"{function}/vendor"), tree.word(f"{function}/device")
     facts = {
-        "pci_address": found.rpartition("/")[2],
-        "pci_driver": tree.link(f"{found}/driver"),
+        "pci_address": function.rpartition("/")[2],
+        "pci_driver": tree.link(f"{function}/driver"),
         "pci_id": f"{vendor.removeprefix('0x')}:{device.removeprefix('0x')}" if vendor and device else None,
-        "pci_class": tree.word(f"{found}/class"),
+        "pci_class": tree.word(f"{function}/class"),
     }
     return {key: value for key, value in facts.items() if value is not None}

@@ -14,10 +14,10 @@ FIRMWARE = ("fw_version", "firmware_revision", "firmware_version", "version_fw",
 def card_facts(tree: Tree, hardware: str | None, host: str | None, driver: str) -> dict[str, str]:
     """`driver_version`, `firmware`, `bus` where they can be read."""
     module = driver.replace("-", "_")
-    found = {"driver_version": tree.word(f"/sys/module/{module}/version"), "bus": _bus(tree, hardware)}
+    facts = {"driver_version": tree.word(f"/sys/module/{module}/version"), "bus": _bus(tree, hardware)}
     if host:
-        found["firmware"] = next(filter(None, (tree.word(f"{host}/{name}") for name in FIRMWARE)), None)
-    return {name: value for name, value in found.items() if value}
+        facts["firmware"] = next(filter(None, (tree.word(f"{host}/{name}") for name in FIRMWARE)), None)
+    return {name: value for name, value in facts.items() if value}
 
 
 def _bus(tree: Tree, hardware: str | None) -> str | None:

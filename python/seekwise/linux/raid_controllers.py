@@ -154,7 +154,7 @@ def _raid_class_level(tree: Tree, address: str | None) -> str | None:
 
 
 def _described(driver: str, family: str, tool: str, level: str | None) -> dict[str, object]:
-    found: dict[str, object] = {
+    facts: dict[str, object] = {
         "driver": driver,
         "family": family,
         "tool": tool,
@@ -163,5 +163,5 @@ def _described(driver: str, family: str, tool: str, level: str | None) -> dict[s
         f"settings act on the logical unit; level, chunk and members are known to {tool}",
     }
     if level:
-        found["level"] = level
-    return found
+        facts["level"] = level
+    return facts

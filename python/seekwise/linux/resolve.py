@@ -81,19 +81,19 @@ class ResolvedPath:
 
     def chain(self) -> tuple[BlockDevice, ...]:
         """Every device from the top down to the leaves, each once, the upper ones first."""
-        found: dict[str, BlockDevice] = {}
+        chain: dict[str, BlockDevice] = {}
         level = list(self.devices)
         while level:
             following: list[str] = []
             for name in level:
                 device = self.stack.devices[name]
                 # A device that shows up again lower down belongs below everything that stands on it.
-                found.pop(name, None)
-                found[name] = device
+                chain.pop(name, None)
+                chain[name] = device
                 if device.kind != "loop":
                     following.extend(device.below)
             level = following
-        return tuple(found.values())
+        return tuple(chain.values())
 
     def devices_for(self, setting: str) -> tuple[BlockDevice, ...]:
         """The devices on which `setting` (`scheduler`, `queue_depth`, `read_ahead_kb`, `stripe_cache_size` …) takes
@@ -297,18 +297,18 @@ def _device_named(stack: Stack, asked: str, live: bool) -> str | None:
 def _resolved(stack: Stack, asked: str, names: tuple[str, ...], mount: Mount | None) -> ResolvedPath:
     leaves = {leaf.name: leaf for name in names for leaf in stack.leaves(name)}
     ordered = tuple(leaf for name, leaf in stack.devices.items() if name in leaves)
-    found = ResolvedPath(path=asked, devices=names, leaves=ordered, stack=stack, mount=mount)
-    return ResolvedPath(path=asked, devices=names, leaves=ordered, stack=stack, mount=mount, notes=_notes(found))
+    resolved = ResolvedPath(path=asked, devices=names, leaves=ordered, stack=stack, mount=mount)
+    return ResolvedPath(path=asked, devices=names, leaves=ordered, stack=stack, mount=mount, notes=_notes(resolved))
 
 
-def _notes(found: ResolvedPath) -> tuple[str, ...]:
+def _notes(path: ResolvedPath) -> tuple[str, ...]:
     notes = []
-    if found.mount and found.mount.filesystem in OWN_READ_AHEAD:
-        name = found.mount.filesystem
+    if path.mount and path.mount.filesystem in OWN_READ_AHEAD:
+        name = path.mount.filesystem
         notes.append(
             f"{name} reads ahead by a figure of its own: read_ahead_kb of its devices does not act on its files"
         )
-    for device in found.chain():
+    for device in path.chain():
         if device.details.get("request_based"):
             notes.append(
                 f"{device.name} is request-based multipath: it schedules requests itself and its paths "
@@ -317,7 +317,7 @@ def _notes(found: ResolvedPath) -> tuple[str, ...]:
         if device.details.get("native_multipath"):
             notes.append(f"{device.name} hands I/O to its hidden paths {', '.join(device.below)}: settings go to those")
         if device.kind == "loop" and device.below:
-            below = ", ".join(drive.name for drive in found.stack.drives(device.name))
+            below = ", ".join(drive.name for drive in path.stack.drives(device.name))
             notes.append(
                 f"{device.name} stands on a file on {below}: settings go to {device.name}, {below} is left alone"
             )

@@ -58,8 +58,8 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     host = f"/sys/class/scsi_host/host{address.split(':')[0]}" if address else None
     host_name = tree.word(f"{host}/proc_name") if host else None
     host_name = None if host_name == "<NULL>" else host_name
-    found = sysfs.driver_above(tree, hardware, skip=UPPER_DRIVERS)
-    driver = found[0] if found else host_name
+    above = sysfs.driver_above(tree, hardware, skip=UPPER_DRIVERS)
+    driver = above[0] if above else host_name
     pci = pci_facts(tree, hardware)
 
     details: dict[str, object] = {"scsi_address": address, "scsi_host": host_name, **pci}
@@ -72,6 +72,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         model, firmware, serial = own.model or model, own.firmware or firmware, own.serial or serial
         rpm = own.rotation_rpm
         details |= {"ncq_supported": own.ncq_supported, "ncq_depth": own.ncq_depth, "look_ahead": own.look_ahead}
+        details["shingled"] = own.shingled or None
     elif vendor and not is_ata:
         model = f"{vendor} {model or ''}".strip()
     details["rotation_rpm"] = rpm
@@ -163,14 +164,14 @@ def ncq(depth: int, supported: object, offered: object = None, driver: str | Non
     cause = NO_NCQ_DRIVERS.get(driver or "") or (
         f"the driver {driver} is for parallel ATA, which has no NCQ" if PATA_DRIVERS.match(driver or "") else None
     )
-    found: dict[str, object] = {"state": "off", "used_of_offered": f"0/{most}" if most else "0"}
+    state: dict[str, object] = {"state": "off", "used_of_offered": f"0/{most}" if most else "0"}
     if cause:
-        found |= {"text": f"NCQ off: {cause}", "cause": cause}
+        state |= {"text": f"NCQ off: {cause}", "cause": cause}
     elif supported:
-        found["text"] = "NCQ off: the drive could take more, queue_depth is 1"
+        state["text"] = "NCQ off: the drive could take more, queue_depth is 1"
     else:
-        found["text"] = "one command at a time: NCQ is switched off, or drive or controller lacks it"
-    return found
+        state["text"] = "one command at a time: NCQ is switched off, or drive or controller lacks it"
+    return state
 
 
 def vpd_serial(page: bytes | None) -> str | None:

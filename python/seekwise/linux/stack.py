@@ -95,10 +95,10 @@ def _loop_on(device: BlockDevice, devices: dict[str, BlockDevice], mounts: tuple
     if mount is None:
         return device
     details = {**device.details, "backing_filesystem": mount.filesystem, "backing_mount": str(mount.mount_point)}
-    found = tuple(
+    names = tuple(
         name for name, other in devices.items() if other.major_minor and other.major_minor == mount.major_minor
     )
-    return replace(device, below=found, details=details)
+    return replace(device, below=names, details=details)
 
 
 def _numbers_upon(name: str, devices: dict[str, BlockDevice]) -> set[str]:
@@ -112,15 +112,15 @@ def _numbers_upon(name: str, devices: dict[str, BlockDevice]) -> set[str]:
 def without_cycles(devices: dict[str, BlockDevice]) -> dict[str, BlockDevice]:
     """No kernel builds a stack that stands on itself, but a damaged tree can show one: the edge that closes it goes."""
     finished: set[str] = set()
-    found = dict(devices)
+    acyclic = dict(devices)
 
     def descend(name: str, path: tuple[str, ...]) -> None:
         # Deeper than any machine is: what lies below is left out.
         kept = (
-            tuple(below for below in found[name].below if below not in path) if len(path) < bounds.STACK_DEPTH else ()
+            tuple(below for below in acyclic[name].below if below not in path) if len(path) < bounds.STACK_DEPTH else ()
         )
-        if kept != found[name].below:
-            found[name] = replace(found[name], below=kept)
+        if kept != acyclic[name].below:
+            acyclic[name] = replace(acyclic[name], below=kept)
         for below in kept:
             if below not in finished:
                 descend(below, (*path, below))
@@ -129,7 +129,7 @@ def without_cycles(devices: dict[str, BlockDevice]) -> dict[str, BlockDevice]:
     for name in devices:
         if name not in finished:
             descend(name, (name,))
-    return found
+    return acyclic
 
 
 def read_links(tree: Tree) -> dict[str, set[str]]:
@@ -144,14 +144,14 @@ def read_links(tree: Tree) -> dict[str, set[str]]:
 
 
 def _with_links(devices: dict[str, BlockDevice], links: dict[str, set[str]]) -> dict[str, BlockDevice]:
-    found = {}
+    linked = {}
     for name, device in devices.items():
         also = links.get(name.rpartition("!")[2], set())
         if also:
             known = {*device.links, *also}
             device = replace(device, details={**device.details, "links": sorted(known)})
-        found[name] = device
-    return found
+        linked[name] = device
+    return linked
 
 
 def read_btrfs(tree: Tree) -> dict[str, tuple[str, ...]]:

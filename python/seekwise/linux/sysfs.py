@@ -76,11 +76,11 @@ def size_bytes(tree: Tree, node: Node) -> int:
 
 def texts(tree: Tree, folder: str, skip: frozenset[str] = frozenset()) -> dict[str, str]:
     """Every readable file directly in a folder, as text."""
-    found = {}
+    texts_of = {}
     for name in tree.names(folder):
         if name not in skip and (text := tree.text(f"{folder}/{name}")) is not None:
-            found[name] = text
-    return found
+            texts_of[name] = text
+    return texts_of
 
 
 def queue(tree: Tree, node: Node) -> dict[str, str]:

@@ -27,14 +27,14 @@ FIRMWARE_MEMBERS = {
 
 def warnings(stack: Stack) -> tuple[DeviceWarning, ...]:
     """What a reader must know of any device before trusting or changing its settings."""
-    found: list[DeviceWarning] = []
+    warned: list[DeviceWarning] = []
     for device in stack.devices.values():
-        found += device_warnings(device)
+        warned += device_warnings(device)
         member = FIRMWARE_MEMBERS.get(device.signature.get("type", ""))
         if member and not any(above.kind in ("md", "dmraid") for above in stack.above(device.name)):
             text = f"carries firmware (“fake”) RAID metadata, {member}, but no array is assembled from it"
-            found.append(DeviceWarning(device.name, text))
-    return tuple(found)
+            warned.append(DeviceWarning(device.name, text))
+    return tuple(warned)
 
 
 def device_warnings(device: BlockDevice) -> Iterator[DeviceWarning]:
@@ -46,8 +46,8 @@ def device_warnings(device: BlockDevice) -> Iterator[DeviceWarning]:
         yield warning(str(controller["warning"]))
     if network := san_by(device):
         yield warning(
-            f"a volume of another machine (SAN, {network}): order, cache and other users there are not seen here, and "
-            "queue_depth is this host's share of it"
+            f"a volume of another machine (SAN, {network}): order, cache and other users there are not seen here"
+            + (", and queue_depth is this host's share of it" if device.queue_depth is not None else "")
         )
     if "firmware_raid" in details and "container_of" not in details:
         yield warning(

@@ -62,12 +62,12 @@ def parse(on: str | None, workers: int | None) -> Where | None:
     """What `--on` and `--workers` name; None for this process alone. Raises UsageError for what is neither."""
     if on is None:
         return None if workers is None else Where(workers)
-    found = re.fullmatch(r"(dask|tcp|tls)://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?", on)
-    if found is None or not 0 < int(found[3]) < 65536:
+    match = re.fullmatch(r"(dask|tcp|tls)://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?", on)
+    if match is None or not 0 < int(match[3]) < 65536:
         raise UsageError(f"`--on {on}` names no Dask scheduler", hint="for example: --on tcp://10.0.0.5:8786")
     if workers is not None:
         raise UsageError(f"the scheduler {on} has workers of its own", hint="leave `--workers` out")
-    return Where(address=f"{'tls' if found[1] == 'tls' else 'tcp'}://{found[2]}:{found[3]}")
+    return Where(address=f"{'tls' if match[1] == 'tls' else 'tcp'}://{match[2]}:{match[3]}")
 
 
 def check(backend: str, place: Where | None) -> None:
@@ -137,14 +137,14 @@ class SpreadBackend:
 
 def _models(systems: dict[str, Any]) -> list[tuple[str, str]]:
     """Every model that a run asks for, as (kind, name)."""
-    found: dict[tuple[str, str], None] = {}
+    models: dict[tuple[str, str], None] = {}
     for system in systems.values():
-        found[("drive", str(system.drive))] = None
+        models[("drive", str(system.drive))] = None
         if system.controller is not None:
-            found[("controller", str(system.controller))] = None
+            models[("controller", str(system.controller))] = None
         if "host" in system.options:
-            found[("host", str(system.options["host"]))] = None
-    return list(found)
+            models[("host", str(system.options["host"]))] = None
+    return list(models)
 
 
 class WorkersSession:
@@ -352,8 +352,8 @@ class DaskWorkers:
     def count(self) -> int:
         """Threads of all workers that answered last; 1 while none does."""
         with suppress(KeyError, TypeError, AttributeError, OSError, TimeoutError):
-            found = self._client.scheduler_info(n_workers=-1)["workers"]
-            return max(sum(int(worker.get("nthreads", 1)) for worker in found.values()), 1)
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            return max(sum(int(worker.get("nthreads", 1)) for worker in workers.values()), 1)
         return 1
 
     def submit(self, batch: Batch) -> futures.Future[Done]:

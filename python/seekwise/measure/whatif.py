@@ -67,16 +67,16 @@ class CandidateStorage:
 
 def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
     """`scheduler=none,bfq,level=raid5,raid10` and several of these: {key: values} in the order of their writing."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for word in words:
         key = ""
         for part in word.split(","):
             name, is_key, value = part.partition("=")
             if is_key:
                 key = _known_key(name.strip())
-                if key in found:
+                if key in values:
                     raise UsageError(f"`--vary` names {key} twice", f"write {key}=VALUE,VALUE")
-                found[key] = []
+                values[key] = []
             elif not key:
                 raise UsageError(
                     f"`--vary {word}` names no setting", f"write {next(iter(KEYS))}=VALUE; known: {_names_text()}"
@@ -85,10 +85,10 @@ def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
                 value = part
             if not value.strip():
                 raise UsageError(f"`--vary {key}` has an empty value", f"write {key}=VALUE,VALUE")
-            if value.strip() in found[key]:
+            if value.strip() in values[key]:
                 raise UsageError(f"`--vary {key}` names {value.strip()} twice")
-            found[key].append(value.strip())
-    return found
+            values[key].append(value.strip())
+    return values
 
 
 def _names_text() -> str:
@@ -121,16 +121,16 @@ def candidate_storages(vary: dict[str, list[str]], base: dict[str, str]) -> list
     if len(combinations) > SETTINGS_MAX:
         raise UsageError(f"`--vary` makes {len(combinations):,} settings; at most {SETTINGS_MAX:,} are simulated")
     shown = [key for key in table if len(table[key]) > 1]
-    found: dict[str, CandidateStorage] = {}
+    storages: dict[str, CandidateStorage] = {}
     for combination in combinations:
         values = _values(combination)
         label = _label(combination, values, shown)
         spec = _spec(values)
         key = json.dumps(spec, sort_keys=True)
         # A drive alone is the same storage whatever the sweep over arrays says.
-        if key not in found:
-            found[key] = CandidateStorage(label, values, spec, describe({**spec, "phases": [probe_phase()]}))
-    return list(found.values())
+        if key not in storages:
+            storages[key] = CandidateStorage(label, values, spec, describe({**spec, "phases": [probe_phase()]}))
+    return list(storages.values())
 
 
 def _values(combination: dict[str, str]) -> dict[str, Value]:
@@ -368,14 +368,14 @@ def _seen(settings: dict[str, Any]) -> dict[str, str]:
 
 def recorded_on(notes: Notes) -> dict[str, str]:
     """What the trace says of the machine that it was recorded on, as far as there is a model of it."""
-    found = {}
+    facts = {}
     model = notes.machine.get("model", "")
     if model:
         try:
-            found["model"] = json.loads(_core.drive_model(model))["id"]
+            facts["model"] = json.loads(_core.drive_model(model))["id"]
         except ValueError:
             pass
-    return found
+    return facts
 
 
 def beyond(load: TracedLoad, settings: Sequence[CandidateStorage]) -> list[str]:

@@ -47,9 +47,9 @@ class Identity:
         elif other.release != self.release:
             difference = f"has seekwise {other.release}, this machine {self.release}"
         else:
-            for (kind, name, digest), (_, _, found) in zip(self.models, other.models, strict=True):
-                if digest != found:
-                    difference = f"{'has another' if found else 'does not have the'} {kind} model `{name}`"
+            for (kind, name, digest), (_, _, theirs) in zip(self.models, other.models, strict=True):
+                if digest != theirs:
+                    difference = f"{'has another' if theirs else 'does not have the'} {kind} model `{name}`"
         if difference is not None:
             raise RefusedError(
                 f"worker {worker} {difference}: its trials would not be the same",

@@ -26,6 +26,8 @@ STRIKING_LOG = math.log(1.2)
 a row all the same."""
 NO_REGRET = 0.0005
 """What rounds to nothing."""
+LITTLE_REGRET = 0.10
+"""What staying may cost at most where no more is said of it."""
 TAILS = ("tail", "p99", "p999")
 """Kinds of figures of the slowest requests or units."""
 WITHIN_MODEL = "within what the model can tell"
@@ -104,9 +106,12 @@ def headline(asked: Question) -> str:
         return f"This storage is not steady enough to advise anything: {asked.unsteady}. Keep {asked.in_force}, and measure again when nothing else uses it."
     purposes = asked.purposes
     wanted = {purpose.setting for purpose in purposes.values()}
-    if len(purposes) > 1 and len(wanted) > 1:
-        # What changes first.
-        ordered = sorted(purposes.items(), key=lambda pair: not pair[1].changes)
+    # A named gain that is not advised is said with its price, whatever it is for.
+    is_plain = not choice.changes and _most_striking(asked, None) is None
+    open_ones = [name for name, purpose in purposes.items() if is_plain and _is_open(purpose, choice)]
+    if len(purposes) > 1 and (len(wanted) > 1 or open_ones):
+        # What changes first, then what may.
+        ordered = sorted(purposes.items(), key=lambda pair: (not pair[1].changes, pair[0] not in open_ones))
         said = [_for(asked, choice, f"For {PURPOSES[name]}", name) for name, choice in ordered]
     elif asked.purpose is not None:
         said = [_for(asked, choice, f"For {PURPOSES[asked.purpose]}", asked.purpose)]
@@ -115,6 +120,12 @@ def headline(asked: Question) -> str:
         said = [_for(asked, whole, f"For {' and '.join(asked.asked)}" if asked.asked else "", None)]
     rest = _rest(asked)
     return " ".join([*said, rest] if rest else said)
+
+
+def _is_open(purpose: Choice, whole: Choice) -> bool:
+    """Whether staying may well cost those of one purpose something that the average over all hides."""
+    is_hidden = purpose.regret_high >= LITTLE_REGRET > whole.regret_high
+    return not purpose.changes and (purpose.alternative is not None or is_hidden)
 
 
 def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) -> str:
@@ -163,7 +174,7 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
         gains = _effects(asked, name, better=True, purpose=purpose)
         costs = _effects(asked, name, better=False, purpose=None)
         if gains or costs:
-            text += f": {', '.join([*gains, *costs])}"
+            text += f"{':' if gains else ', but'} {', '.join([*gains, *costs])}"
         return f"{text}. --budget {asked.longer} tells more." if asked.longer else f"{text}."
     striking = _most_striking(asked, purpose)
     if striking is None and choice.regret_high < NO_REGRET:
@@ -172,7 +183,7 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
         high = percent(choice.regret_high)
         return (
             f": no other {asked.what} is expected to bring more than {high}."
-            if choice.regret_high < 0.10
+            if choice.regret_high < LITTLE_REGRET
             else (
                 f": another {asked.what} could bring {high} at most"
                 + (f"; --budget {asked.longer} tells more." if asked.longer else ".")
@@ -295,8 +306,10 @@ def opponents(asked: Question) -> tuple[str, ...]:
         return changed
     if asked.setting != asked.in_force:
         return (asked.setting,)
-    if asked.choice is not None and asked.choice.alternative is not None:
-        return (asked.choice.alternative.setting,)
+    choices = [asked.choice, *asked.purposes.values()]
+    probable = tuple(dict.fromkeys(each.alternative.setting for each in choices if each and each.alternative))
+    if probable:
+        return probable
     striking = _most_striking(asked, asked.purpose)
     return (striking,) if striking is not None else ()
 

@@ -16,51 +16,51 @@ from seekwise.workload.study.quantity import counted, time_text
 
 def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice | None:
     """The array to build; None where arrays do not compete in capacity or safety."""
-    found = choose(records)
-    if found is None:
+    choice = choose(records)
+    if choice is None:
         return None
-    chosen = found.array
-    safe = [row for row in found.arrays if row.survives_failures > 0] or found.arrays
+    chosen = choice.array
+    safe = [row for row in choice.arrays if row.survives_failures > 0] or choice.arrays
     most = "the fastest" + (" over all loads" if len(chosen.combination_throughputs) > 1 else "")
-    why = f"{most} of {'those that survive one' if found.unsafe and len(safe) > 1 else 'these'}"
-    if found.unsafe and len(safe) == 1:
+    why = f"{most} of {'those that survive one' if choice.unsafe and len(safe) > 1 else 'these'}"
+    if choice.unsafe and len(safe) == 1:
         why = "the only one here that survives a drive failure"
-    if all(row.survives_failures == 0 for row in found.arrays):
+    if all(row.survives_failures == 0 for row in choice.arrays):
         why = f"{most} of these, but no array here survives a drive failure"
     # Under several loads the table has them.
-    rates = f" ({rates_text(chosen)})" if len(by_load(found.arrays)) < 2 else ""
+    rates = f" ({rates_text(chosen)})" if len(by_load(choice.arrays)) < 2 else ""
     headline = (
-        f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why}{rates}.{_by_load_text(found, safe)}"
+        f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why}{rates}.{_by_load_text(choice, safe)}"
     )
-    if found.as_fast:
-        headline += "".join(_as_fast(found))
+    if choice.as_fast:
+        headline += "".join(_as_fast(choice))
     states = with_states(records)
     chosen = next((row for row in states if row.name == chosen.name), chosen)
     reasons = [exposure(chosen)] if chosen.rebuild_s is not None else []
-    reasons += _states(chosen, states, found.error)
+    reasons += _states(chosen, states, choice.error)
     reasons += [
-        _compared_with(row, chosen, found.error)
-        for row in found.arrays
+        _compared_with(row, chosen, choice.error)
+        for row in choice.arrays
         if row.name != chosen.name and row.survives_failures > 0
     ]
-    reasons += [_refused(row, chosen, found.error) for row in found.unsafe if row.name != chosen.name]
-    return Advice(headline, tuple(reasons), caution=cautions, recommended=found.settings)
+    reasons += [_refused(row, chosen, choice.error) for row in choice.unsafe if row.name != chosen.name]
+    return Advice(headline, tuple(reasons), caution=cautions, recommended=choice.settings)
 
 
-def _by_load_text(found: ArrayChoice, safe: Sequence[ArrayRow]) -> str:
+def _by_load_text(choice: ArrayChoice, safe: Sequence[ArrayRow]) -> str:
     """Which load the choice rests on, and which one another array serves better; empty where one load is all there
     is."""
-    chosen = found.array
+    chosen = choice.array
     loads = list(chosen.combination_throughputs)
-    others = [row for row in safe if row is not chosen and row not in found.as_fast]
+    others = [row for row in safe if row is not chosen and row not in choice.as_fast]
     if len(loads) < 2 or not others:
         return ""
-    speed = speeds(found.arrays)
+    speed = speeds(choice.arrays)
     second = max(others, key=lambda row: speed[row.name])
-    gain, load = max((rate_ratio(chosen, second, load, found.error), load) for load in loads)
+    gain, load = max((rate_ratio(chosen, second, load, choice.error), load) for load in loads)
     parts = {second.name: [f"{_load_text(load)} {by(gain, 'faster', of_rate=False)}"] if gain > 1 else []}
     loss, load, name = min(
-        (rate_ratio(chosen, row, load, found.error), load, row.name) for row in others for load in loads
+        (rate_ratio(chosen, row, load, choice.error), load, row.name) for row in others for load in loads
     )
     if loss < 1:
         parts.setdefault(name, []).append(f"{_load_text(load)} {by(1 / loss, 'slower', of_rate=True)}")
@@ -72,10 +72,10 @@ def _short(row: ArrayRow) -> str:
     return row.name.partition(",")[0]
 
 
-def _as_fast(found: ArrayChoice) -> Iterator[str]:
+def _as_fast(choice: ArrayChoice) -> Iterator[str]:
     """What is as fast over everything, and where it is not: the load that gains most by it, and the one that loses
     most."""
-    extremes = {row.name: _extremes(row, found.array, found.error) for row in found.as_fast}
+    extremes = {row.name: _extremes(row, choice.array, choice.error) for row in choice.as_fast}
     if names := [name for name, text in extremes.items() if not text]:
         yield f" {listed(names)} {'is' if len(names) == 1 else 'are'} as fast {WITHIN_MODEL}."
     for name, text in extremes.items():
@@ -100,11 +100,11 @@ def _load_text(load: str) -> str:
     return f"{operations.name(operation).lower()}{at}"
 
 
-def _states(chosen: ArrayRow, found: Sequence[ArrayRow], error: float) -> list[str]:
+def _states(chosen: ArrayRow, arrays: Sequence[ArrayRow], error: float) -> list[str]:
     """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under
     load."""
     said = []
-    for row in found:
+    for row in arrays:
         if row.whole != chosen.name:
             continue
         changes = [
@@ -122,7 +122,7 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow], error: float) -> list[s
         said.append(f"{state}: {', '.join(changes) or 'as fast'}")
     if len(said) == 2:
         said = [f"{said[0]}. {said[1]}"]
-    if said or any(row.is_degraded for row in found):
+    if said or any(row.is_degraded for row in arrays):
         return said
     return ["Speed with a failed drive was not simulated; `missing = [0, 1]` under [settings] adds it"]
 

@@ -83,8 +83,8 @@ def capacity_text(count: int) -> str:
 
 def of_records(records: Sequence[Record]) -> DesignChoice | None:
     """The choice of a stored run of `design`; None for any other run."""
-    found = kept.of_records(records)
-    return choose(*found) if found else None
+    asked_and_finalists = kept.of_records(records)
+    return choose(*asked_and_finalists) if asked_and_finalists else None
 
 
 def headline(answer: DesignChoice) -> str:

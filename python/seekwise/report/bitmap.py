@@ -89,12 +89,12 @@ SHOWN = {"none": "None", "internal": "Internal", "internal-1g": "1 GiB chunks", 
 """Heads of the table."""
 
 
-def table(found: Sequence[BitmapRow]) -> QuestionTable:
+def table(rows_of_table: Sequence[BitmapRow]) -> QuestionTable:
     """Writes a second by kind, and what it loses against none. A small screen shows of each array the load that loses most."""
-    kinds = [kind for kind in KINDS if any(kind in row.writes_s for row in found)]
+    kinds = [kind for kind in KINDS if any(kind in row.writes_s for row in rows_of_table)]
     heads = ["Array", "Load (writes/s)", *(SHOWN[kind] for kind in kinds)]
     body = []
-    for row in found:
+    for row in rows_of_table:
         cells = [
             _writes_text(row.writes_s.get(kind))
             + (f" (−{100 * row.cost(kind):.0f} %)" if row.cost(kind) > OF_THROUGHPUT else "")
@@ -102,11 +102,11 @@ def table(found: Sequence[BitmapRow]) -> QuestionTable:
         ]
         body.append([row.array.partition(",")[0], row.load, *cells])
     thousands = " (k: thousands)" if any("k" in cell for row in body for cell in row[2:]) else ""
-    sizes = listed(sorted({bytes_text(row.block_bytes) for row in found}, key=natural))
+    sizes = listed(sorted({bytes_text(row.block_bytes) for row in rows_of_table}, key=natural))
     dearest: dict[str, int] = {}
-    for place, row in enumerate(found):
+    for place, row in enumerate(rows_of_table):
         before = dearest.get(row.array)
-        if before is None or _most(row, kinds) > _most(found[before], kinds):
+        if before is None or _most(row, kinds) > _most(rows_of_table[before], kinds):
             dearest[row.array] = place
     caption = f"Random writes of {sizes} a second{thousands}; in brackets: against none."
     return QuestionTable(heads, body, caption, brief=tuple(dearest.values()))

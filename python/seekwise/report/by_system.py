@@ -83,12 +83,12 @@ def _has_background(record: Record) -> bool:
 
 def _foreground(records: Sequence[Record]) -> list[str]:
     """Operations of the load itself: beside background jobs the first one, which they disturb."""
-    found = dict.fromkeys(
+    operations_seen = dict.fromkeys(
         phase.operation
         for record in records
         for phase in (record.phases[:1] if _has_background(record) else record.phases)
     )
-    return sorted(found, key=operations.place)
+    return sorted(operations_seen, key=operations.place)
 
 
 def _row(system: str, words: str, operation: str, records: Sequence[Record], settings: Sequence[str]) -> SystemRow:
@@ -102,11 +102,11 @@ def _row(system: str, words: str, operation: str, records: Sequence[Record], set
         column, figure = ("p99_ms", "p99 latency in ms") if has_tail else ("access_ms", "mean latency in ms")
     values = {}
     for setting in settings:
-        found: dict[object, list[float]] = {}
+        by_setting: dict[object, list[float]] = {}
         for row in rows:
             value = row[column]
             if row["setting"] == setting and isinstance(value, float):
-                found.setdefault(row["combination"], []).append(value)
-        if found:
-            values[setting] = max(fmean(throughputs) for throughputs in found.values())
+                by_setting.setdefault(row["combination"], []).append(value)
+        if by_setting:
+            values[setting] = max(fmean(throughputs) for throughputs in by_setting.values())
     return SystemRow(system, words, figure, values)

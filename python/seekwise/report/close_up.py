@@ -111,7 +111,7 @@ def loads(records: Sequence[Record]) -> list[CloseUpLoad]:
     for (combination, operation), by_setting in groups.items():
         if len(by_setting) < 2:
             continue
-        means = {name: statistics.fmean(throughput for _, throughput in found) for name, found in by_setting.items()}
+        means = {name: statistics.fmean(throughput for _, throughput in cuts) for name, cuts in by_setting.items()}
         order = sorted(means, key=lambda name: -means[name])
         gap = means[order[0]] - means[order[-1]]
         scatter = max(_scatter([throughput for _, throughput in by_setting[name]]) for name in (order[0], order[-1]))
@@ -130,8 +130,8 @@ def _scatter(throughputs: Sequence[float]) -> float:
 
 def stretches(records: Sequence[Record], looks: Looks, recommended: Sequence[str] = ()) -> list[CloseUpSection]:
     """The loads that differ, at most LOADS_MOST; where none does, the one that differs most shows why."""
-    found = loads(records)
-    different = [load for load in found if load.gap > DIFFERENT] or found[:1]
+    all_loads = loads(records)
+    different = [load for load in all_loads if load.gap > DIFFERENT] or all_loads[:1]
     return [made for load in different[:LOADS_MOST] if (made := _stretch(load, looks, recommended)) is not None]
 
 
@@ -167,19 +167,19 @@ def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str
 
 def of_traced(traced: Sequence[Traced], looks: Looks, title: str, capacity_bytes: int | None) -> CloseUpSection | None:
     """A use of a measured run, from the kernel's block events; None where fewer than two settings were traced."""
-    found = [excerpt for excerpt in traced if len(excerpt.requests) > 1 and excerpt.span_ms > 0]
-    if len(found) < 2:
+    excerpts = [excerpt for excerpt in traced if len(excerpt.requests) > 1 and excerpt.span_ms > 0]
+    if len(excerpts) < 2:
         return None
-    furthest = max(one.sector + one.sectors for excerpt in found for one in excerpt.requests)
+    furthest = max(one.sector + one.sectors for excerpt in excerpts for one in excerpt.requests)
     size = max(furthest, (capacity_bytes or 0) // 512)
-    fastest = max(len(excerpt.requests) / excerpt.span_ms for excerpt in found)
-    span = min(min(excerpt.span_ms for excerpt in found), again.REQUESTS / fastest)
+    fastest = max(len(excerpt.requests) / excerpt.span_ms for excerpt in excerpts)
+    span = min(min(excerpt.span_ms for excerpt in excerpts), again.REQUESTS / fastest)
     close = [
         replace(
             cut(excerpt.requests, excerpt.setting, excerpt.span_ms - span, span, size),
             whole=cut(excerpt.requests, excerpt.setting, 0.0, excerpt.span_ms, size),
         )
-        for excerpt in found
+        for excerpt in excerpts
     ]
     return stretch(close, looks, f"{title}: all jobs together", by_direction=True, by_traces=True)
 
@@ -259,44 +259,44 @@ def stretch(
     )
 
 
-def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> StretchRow:
+def row(close: CloseUp, look: Look, cpu_us: float | None = None) -> StretchRow:
     """Parts of the time of one I/O: the drive does one thing at a time, so they add up to the stretch."""
-    found = found.whole or found
+    close = close.whole or close
     # All drives of an array work alike: what one does, all do.
-    per_io = found.drives / max(found.ios, 1)
-    is_split = any(one.parts is not None for one in found.requests)
+    per_io = close.drives / max(close.ios, 1)
+    is_split = any(one.parts is not None for one in close.requests)
     parts = {
-        name: per_io * sum(getattr(one.parts, name) for one in found.requests if one.parts is not None)
+        name: per_io * sum(getattr(one.parts, name) for one in close.requests if one.parts is not None)
         for name in ("seek", "rotation", "transfer", "own")
         if is_split
     }
-    idle = per_io * found.idle_share * found.span_ms
-    total = per_io * found.span_ms
+    idle = per_io * close.idle_share * close.span_ms
+    total = per_io * close.span_ms
     parts["cache" if is_split else "work"] = max(0.0, total - idle - sum(parts.values()))
-    if found.drives == 1:
+    if close.drives == 1:
         parts["idle"] = idle
     else:
         # Drives of an array wait for each other's part of a load: that is no cost of an I/O.
         total -= idle
-    jumps = found.jumps
+    jumps = close.jumps
     return StretchRow(
         look,
         total,
         parts,
-        1e3 * found.ios / found.span_ms,
-        1.0 if found.ios_of_load is not None else found.ios / max(len(found.requests), 1),
-        found.depth_mean,
+        1e3 * close.ios / close.span_ms,
+        1.0 if close.ios_of_load is not None else close.ios / max(len(close.requests), 1),
+        close.depth_mean,
         statistics.fmean(jumps) if jumps else 0.0,
-        found.turns,
-        found.cached_share,
-        found.idle_share,
-        found.drives,
-        per_io * len(found.requests),
+        close.turns,
+        close.cached_share,
+        close.idle_share,
+        close.drives,
+        per_io * len(close.requests),
         cpu_us,
-        found.from_memory,
-        statistics.fmean(one.sectors for one in found.requests) / 2 if found.requests else 0.0,
-        Waits.of(found, write=False),
-        Waits.of(found, write=True),
+        close.from_memory,
+        statistics.fmean(one.sectors for one in close.requests) / 2 if close.requests else 0.0,
+        Waits.of(close, write=False),
+        Waits.of(close, write=True),
     )
 
 

@@ -251,7 +251,7 @@ def name_of(run: Run) -> str:
     return run.given_name or run.run_id
 
 
-def of_live(found: Sequence[UseChange], names: Mapping[tuple[str, str], str]) -> tuple[ChangeRow, ...]:
+def of_live(changes: Sequence[UseChange], names: Mapping[tuple[str, str], str]) -> tuple[ChangeRow, ...]:
     """Rows of two live-switched runs. `names`: {(use, metric): what is measured}, as the runs themselves say it."""
     return tuple(
         ChangeRow(
@@ -265,11 +265,11 @@ def of_live(found: Sequence[UseChange], names: Mapping[tuple[str, str], str]) ->
             "equal" if change.outcome == "same" else change.outcome,
             *both_texts(change.before, change.after, change.unit),
         )
-        for change in found
+        for change in changes
     )
 
 
-def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.ValuePair] = ()) -> tuple[ChangeRow, ...]:
+def of_studies(comparison: comparing.Comparison, pairs: Sequence[comparing.ValuePair] = ()) -> tuple[ChangeRow, ...]:
     """Rows of two runs of one study; `pairs`: the values of both."""
     values = {(compared.metric, compared.combination, compared.setting): compared for compared in pairs}
 
@@ -290,7 +290,7 @@ def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.ValuePair]
             "equal" if changed.outcome in ("tie", "small") else changed.outcome,
             *texts(changed),
         )
-        for changed in found.changes
+        for changed in comparison.changes
     )
 
 

@@ -105,52 +105,52 @@ class Results:
     """Path of the page that was written."""
 
 
-def of_tune(found: LiveOutcome, *, records: bool = False, report: str | None = None) -> Tune:
+def of_tune(outcome: LiveOutcome, *, records: bool = False, report: str | None = None) -> Tune:
     """`tune --json` and `results --json` of a live-switched run."""
-    plan, judged, is_asked = found.plan, found.found, found.plan.group is not None
+    plan, judged, is_asked = outcome.plan, outcome.found, outcome.plan.group is not None
     return Tune(
-        run_id=found.run.run_id,
+        run_id=outcome.run.run_id,
         name=plan.name,
         target=plan.target,
         provenance=plan.provenance,
-        outcome=found.run.outcome,
-        created_at=found.run.created_at,
+        outcome=outcome.run.outcome,
+        created_at=outcome.run.created_at,
         rule_version=RULE_VERSION,
-        seconds=round(found.seconds, 1),
+        seconds=round(outcome.seconds, 1),
         budget_seconds=plan.budget_s,
-        no_verdict=no_verdict(found),
+        no_verdict=no_verdict(outcome),
         in_force=plan.in_force.label,
         candidates=plan.labels,
-        headline=tune_answer.headline(found),
-        decision=found.choice,
-        purposes=decision.purposes(judged.by_purpose, found.choice if is_asked else None) if found.choice else (),
+        headline=tune_answer.headline(outcome),
+        decision=outcome.choice,
+        purposes=decision.purposes(judged.by_purpose, outcome.choice if is_asked else None) if outcome.choice else (),
         by_group=judged.by_group,
         uses=decision.uses(judged.judged),
-        seen=seen.figures(found.records, plan),
+        seen=seen.figures(outcome.records, plan),
         stages=plan.stages,
         left_out=plan.left_out,
-        set=found.lines.set,
-        undo=found.lines.undo,
-        notes=notes(found),
+        set=outcome.lines.set,
+        undo=outcome.lines.undo,
+        notes=notes(outcome),
         report=report,
-        records=found.records if records else (),
+        records=outcome.records if records else (),
     )
 
 
-def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None = None) -> Results:
+def of_study(outcome: StudyOutcome, content: ReportContent, *, report: str | None = None) -> Results:
     """`results --json` of a run of a study."""
     asked = content.question
     return Results(
-        run_id=found.run.run_id,
-        study=found.run.study_name,
-        backend=found.run.backend,
+        run_id=outcome.run.run_id,
+        study=outcome.run.study_name,
+        backend=outcome.run.backend,
         provenance=content.provenance,
-        target=found.run.target,
-        seed=found.run.seed,
-        outcome=found.run.outcome,
-        created_at=found.run.created_at,
-        ended_at=found.run.ended_at,
-        plan=found.plan.to_document(),
+        target=outcome.run.target,
+        seed=outcome.run.seed,
+        outcome=outcome.run.outcome,
+        created_at=outcome.run.created_at,
+        ended_at=outcome.run.ended_at,
+        plan=outcome.plan.to_document(),
         winners=content.winners,
         arrays=content.arrays,
         table=content.table,
@@ -162,7 +162,7 @@ def of_study(found: StudyOutcome, content: ReportContent, *, report: str | None 
         purposes=decision.purposes(asked.by_purpose, None) if asked else (),
         uses=decision.uses(asked.judged) if asked else (),
         notes=content.notes,
-        verdicts=found.verdicts,
-        records=found.records,
+        verdicts=outcome.verdicts,
+        records=outcome.records,
         report=report,
     )

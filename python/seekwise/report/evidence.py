@@ -137,7 +137,7 @@ UNIT = re.compile(r"[\d.]+ (\D+)")
 def with_unit(panels: list[Panel], title: str) -> tuple[list[Panel], str]:
     """A unit that all labels of an axis share stands in its title: labels as short as can be."""
     labels = {label for panel in panels for label in panel.labels}
-    units = {found[1] for label in labels if (found := UNIT.fullmatch(label))}
+    units = {match[1] for label in labels if (match := UNIT.fullmatch(label))}
     plain = [label for label in labels if not UNIT.fullmatch(label)]
     if len(units) != 1 or any(label[:1].isdigit() for label in plain):
         return panels, title

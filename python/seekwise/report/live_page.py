@@ -37,52 +37,52 @@ STRETCHES_MOST = 3
 """Uses of which a stretch is drawn request by request: 60 kB each."""
 
 
-def write(path: Path, found: LiveOutcome) -> Path:
+def write(path: Path, outcome: LiveOutcome) -> Path:
     """Writes the page whole or not at all; the path that was written."""
-    site.write(path, html(found))
+    site.write(path, html(outcome))
     return path
 
 
-def html(found: LiveOutcome) -> str:
+def html(outcome: LiveOutcome) -> str:
     """The whole page as text."""
     looks = Looks()
-    known = looks.of([candidate.label for candidate in found.plan.candidates])
-    environment_seen = environment_of(found.records)
-    blocks = {use.name: _blocks(found, use, known) for use in found.plan.uses}
-    measured = [use for use in found.plan.uses if blocks[use.name]]
+    known = looks.of([candidate.label for candidate in outcome.plan.candidates])
+    environment_seen = environment_of(outcome.records)
+    blocks = {use.name: _blocks(outcome, use, known) for use in outcome.plan.uses}
+    measured = [use for use in outcome.plan.uses if blocks[use.name]]
     # What differs first, as in the answer.
     measured.sort(key=lambda use: min(_place(block) for block in blocks[use.name]))
-    invalid = [record for record in found.records if not record.valid]
+    invalid = [record for record in outcome.records if not record.valid]
     words = terms.terms(known, terms.ALWAYS[:-1])
     return site.render(
         "live.html",
-        found=found,
-        headline=tune_answer.headline(found),
-        answered=tune_answer.rows(found),
-        open_text=tune_answer.open_text(found),
-        next_command=tune_answer.next_command(found, found.run.run_id),
-        bars="simulated" if found.plan.provenance == "simulated" else "measured",
-        staged=stages.sentences(found),
-        notes=notes(found),
+        outcome=outcome,
+        headline=tune_answer.headline(outcome),
+        answered=tune_answer.rows(outcome),
+        open_text=tune_answer.open_text(outcome),
+        next_command=tune_answer.next_command(outcome, outcome.run.run_id),
+        bars="simulated" if outcome.plan.provenance == "simulated" else "measured",
+        staged=stages.sentences(outcome),
+        notes=notes(outcome),
         looks=looks,
         shown=known,
-        panels=_panels(found, known),
+        panels=_panels(outcome, known),
         panels_first=PANELS_FIRST,
-        uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
-        stretches=_stretches(found, measured, blocks, looks),
-        why_note=WHY_NOTE.get(found.plan.provenance, ""),
-        why_missing=excerpt.missing_text(found.plan.extra),
+        uses=[_use(outcome, use, known, blocks[use.name]) for use in (measured or outcome.plan.uses)],
+        stretches=_stretches(outcome, measured, blocks, looks),
+        why_note=WHY_NOTE.get(outcome.plan.provenance, ""),
+        why_missing=excerpt.missing_text(outcome.plan.extra),
         compact=len(measured) > USES_IN_FULL,
         axis=live_svg.loss_axis(),
-        provenance=tested.PROVENANCE[found.plan.provenance],
-        tested=tested.line_of_tune(found),
-        devices=tested.devices_of_tune(found),
+        provenance=tested.PROVENANCE[outcome.plan.provenance],
+        tested=tested.line_of_tune(outcome),
+        devices=tested.devices_of_tune(outcome),
         facts=tested.facts(environment_seen),
         swatch=panels.swatch,
         distribution=panels.distribution,
         percent=percent,
         time_text=time_text,
-        prior=prior_of(found.plan).source,
+        prior=prior_of(outcome.plan).source,
         invalid=invalid,
         terms=words,
         term_anchors=terms.anchors(words, known),
@@ -105,13 +105,13 @@ class Panel:
     end: float
 
 
-def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
+def _panels(outcome: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
     """What was measured, by figure; what differs first, the setting in force above the others. Slow tails come after
     the times that they are of."""
-    in_force = found.plan.in_force.label
-    asked = tune_answer.question(found)
+    in_force = outcome.plan.in_force.label
+    asked = tune_answer.question(outcome)
     made = []
-    for judged in found.found.judged:
+    for judged in outcome.found.judged:
         base, chosen = judged.of(in_force), asked.chosen(judged)
         if base is None or not base.value or not judged.rounds:
             continue
@@ -143,41 +143,41 @@ def _panels(found: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
 
 
 def _stretches(
-    found: LiveOutcome, uses: Sequence[Use], blocks: dict[str, list[LossBlock]], looks: Looks
+    outcome: LiveOutcome, uses: Sequence[Use], blocks: dict[str, list[LossBlock]], looks: Looks
 ) -> dict[str, close_up.CloseUpSection]:
     """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where
     requests were recorded."""
-    if found.plan.provenance == "measured":
+    if outcome.plan.provenance == "measured":
         return {
             use.name: stretch
             for use in uses
             if (
                 stretch := close_up.of_traced(
-                    excerpt.kept(found.plan.extra, use.name), looks, use.title, _capacity(found)
+                    excerpt.kept(outcome.plan.extra, use.name), looks, use.title, _capacity(outcome)
                 )
             )
         }
-    if found.plan.provenance != "simulated":
+    if outcome.plan.provenance != "simulated":
         return {}
-    chosen = found.choice.setting if found.choice is not None else None
+    chosen = outcome.choice.setting if outcome.choice is not None else None
     made: dict[str, close_up.CloseUpSection] = {}
     for use in uses:
         if len(made) == STRETCHES_MOST or not any(
             standing.verdict == "worse" for b in blocks[use.name] if b.judged for standing in b.judged.standings
         ):
             continue
-        mine = [record for record in found.records if record.valid and record.factors.get("use") == use.name]
+        mine = [record for record in outcome.records if record.valid and record.factors.get("use") == use.name]
         stretch = close_up.of_use(mine, looks, use.title, chosen)
         if stretch is not None:
             made[use.name] = stretch
     return made
 
 
-def _capacity(found: LiveOutcome) -> int | None:
+def _capacity(outcome: LiveOutcome) -> int | None:
     """Bytes of the one disk, where the record says."""
-    devices = next((record.environment.get("devices") for record in found.records if record.environment), None)
+    devices = next((record.environment.get("devices") for record in outcome.records if record.environment), None)
     sizes = (
-        [device.get("size_bytes") for device in devices if device.get("name") in found.plan.leaves]
+        [device.get("size_bytes") for device in devices if device.get("name") in outcome.plan.leaves]
         if isinstance(devices, list)
         else []
     )
@@ -190,13 +190,13 @@ WHY_NOTE = {
 }
 
 
-def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
+def pictures(outcome: LiveOutcome) -> list[tuple[str, str]]:
     """(name, SVG) of losses, time series and latencies of each use; their text and colours stand inside."""
     looks = Looks()
-    known = looks.of([candidate.label for candidate in found.plan.candidates])
+    known = looks.of([candidate.label for candidate in outcome.plan.candidates])
     made = []
-    for use in found.plan.uses:
-        drawn = _use(found, use, known, _blocks(found, use, known))
+    for use in outcome.plan.uses:
+        drawn = _use(outcome, use, known, _blocks(outcome, use, known))
         deciding, over = drawn.deciding, drawn.timeline
         parts = [
             *([("time-series", f"{use.title}: {over.title}", over.picture, "")] if over is not None else []),
@@ -213,8 +213,8 @@ def pictures(found: LiveOutcome) -> list[tuple[str, str]]:
     return made
 
 
-def _blocks(found: LiveOutcome, use: Use, looks: dict[str, Look]) -> list[LossBlock]:
-    return [_block(found, entry, looks) for entry in found.found.judged if entry.use == use.name]
+def _blocks(outcome: LiveOutcome, use: Use, looks: dict[str, Look]) -> list[LossBlock]:
+    return [_block(outcome, entry, looks) for entry in outcome.found.judged if entry.use == use.name]
 
 
 @dataclass(frozen=True)
@@ -231,13 +231,13 @@ class UseDrawn:
     periods: int
 
 
-def _use(found: LiveOutcome, use: Use, looks: dict[str, Look], blocks: list[LossBlock]) -> UseDrawn:
-    mine = [record for record in found.records if record.factors.get("use") == use.name]
+def _use(outcome: LiveOutcome, use: Use, looks: dict[str, Look], blocks: list[LossBlock]) -> UseDrawn:
+    mine = [record for record in outcome.records if record.factors.get("use") == use.name]
     return UseDrawn(
         use,
         load_words.use_rows(use),
         blocks,
-        _deciding(found, blocks),
+        _deciding(outcome, blocks),
         _timeline(mine, use, looks, [block.judged for block in blocks if block.judged is not None]),
         _nines(mine, use, looks),
         _figures(mine, use, looks),
@@ -245,7 +245,7 @@ def _use(found: LiveOutcome, use: Use, looks: dict[str, Look], blocks: list[Loss
     )
 
 
-def _deciding(found: LiveOutcome, blocks: Sequence[LossBlock]) -> LossBlock | None:
+def _deciding(outcome: LiveOutcome, blocks: Sequence[LossBlock]) -> LossBlock | None:
     """The figure of a use in which settings differ most."""
     return min((block for block in blocks if block.judged is not None), key=_place, default=None)
 
@@ -257,10 +257,10 @@ def _place(block: LossBlock) -> tuple[int, float]:
     return min((answered.order(other) for other in others), default=(3, 0.0))
 
 
-def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBlock:
-    chosen = tune_answer.question(found).chosen(judged)
+def _block(outcome: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> LossBlock:
+    chosen = tune_answer.question(outcome).chosen(judged)
     rows = [
-        _row(standing, judged, looks[standing.setting], chosen, found.plan.in_force.label)
+        _row(standing, judged, looks[standing.setting], chosen, outcome.plan.in_force.label)
         for standing in judged.standings
     ]
     rows.sort(key=lambda row: row.factor if row.factor is not None else math.inf)
@@ -372,7 +372,7 @@ def _nines(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> Markup |
 
 def _figures(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> list[dict[str, Any]]:
     """MB/s, IOPS, CPU time per request and evenness per candidate, over all counted time."""
-    found = []
+    figures = []
     for setting, look in looks.items():
         own = [record for record in mine if record.setting == setting]
         for job in use.job:
@@ -383,7 +383,7 @@ def _figures(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> list[d
             ios = sum(phase.ios for phase in phases)
             each = [phase.details.get("per_process_bytes_per_s") for phase in phases]
             even = [min(throughputs) / max(throughputs) for throughputs in each if throughputs and max(throughputs) > 0]
-            found.append(
+            figures.append(
                 {
                     "look": look,
                     "job": job.name,
@@ -394,7 +394,7 @@ def _figures(mine: Sequence[Record], use: Use, looks: dict[str, Look]) -> list[d
                     "n": len(phases),
                 }
             )
-    return found
+    return figures
 
 
 def _cpu_us_per_request(records: Sequence[Record]) -> float | None:

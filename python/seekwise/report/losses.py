@@ -78,22 +78,22 @@ def overview(content: ReportContent, looks: Looks) -> list[LossBlock]:
 def _by_metric(
     content: ReportContent, system: str, records: Sequence[Record], operation: str | None, looks: Looks
 ) -> list[LossBlock]:
-    found = []
+    blocks = []
     for metric in METRIC_NAMES:
         weighed = _weighed(records, operation, metric)
         if weighed is None:
             continue
         block = _block(content, system, operation, metric, weighed, looks)
         if metric == "rate" or any(row.low > 1 + THRESHOLD_SHARE[metric] for row in block.rows):
-            found.append(block)
-    return found
+            blocks.append(block)
+    return blocks
 
 
-def largest_loss(found: Sequence[LossBlock]) -> str:
+def largest_loss(blocks: Sequence[LossBlock]) -> str:
     """Where the recommended setting loses most, as a sentence; empty where it is shown to lose nothing."""
     shown = [
         (row, block)
-        for block in found
+        for block in blocks
         for row in block.rows
         if row.chosen and row.factor is not None and row.low > 1 and row.factor > 1 + THRESHOLD_SHARE["p99"]
     ]
@@ -108,8 +108,8 @@ def largest_loss(found: Sequence[LossBlock]) -> str:
 def _competitions(content: ReportContent) -> list[tuple[str, list[Record]]]:
     valid = [r for r in content.records if r.valid and not r.setting.endswith(CONTROL_SUFFIX)]
     if content.study is not None:
-        found = [(system, records) for system, _, records in competitions(content.study, valid)]
-        return [(system if len(found) > 1 else "", records) for system, records in found]
+        by_system = [(system, records) for system, _, records in competitions(content.study, valid)]
+        return [(system if len(by_system) > 1 else "", records) for system, records in by_system]
     systems = list(dict.fromkeys(str(r.factors.get("system", "")) for r in valid))
     many = len(systems) > 1
     groups = [

@@ -74,9 +74,9 @@ def of_runs(store: Store, *runs: Run, brief: bool = False) -> Report:
     return of_outcome(outcome.of_runs(store, *runs, brief=brief))
 
 
-def of_outcome(found: outcome.Outcome) -> Report:
+def of_outcome(judged: outcome.Outcome) -> Report:
     """The report of what was judged."""
-    return TuneReport(found) if isinstance(found, LiveOutcome) else StudyReport(found)
+    return TuneReport(judged) if isinstance(judged, LiveOutcome) else StudyReport(judged)
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,15 @@ def rule_text() -> str:
     )
 
 
-def content_of(found: StudyOutcome) -> ReportContent:
+def content_of(study_outcome: StudyOutcome) -> ReportContent:
     """The outcome of a study in the shape that reports draw."""
-    run, plan, records, study, compared = found.run, found.plan, found.records, found.study, found.compared
+    run, plan, records, study, compared = (
+        study_outcome.run,
+        study_outcome.plan,
+        study_outcome.records,
+        study_outcome.study,
+        study_outcome.compared,
+    )
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
     environment.pop("stack", None)
@@ -76,11 +82,11 @@ def content_of(found: StudyOutcome) -> ReportContent:
         run_id=run.run_id,
         title=plan.study,
         subject=", ".join(facts.name for facts in plan.systems) if many else _subject(facts),
-        provenance=found.provenance,
-        advice=of_its_kind or advice(found),
-        question=question(found) if of_its_kind is None and len(candidates) > 1 else None,
+        provenance=study_outcome.provenance,
+        advice=of_its_kind or advice(study_outcome),
+        question=question(study_outcome) if of_its_kind is None and len(candidates) > 1 else None,
         remarks=frozenset(said),
-        winners=winner_rows(found.verdicts, plan),
+        winners=winner_rows(study_outcome.verdicts, plan),
         records=compared,
         rule=rule_text(),
         control=control_text(compared, plan),
@@ -95,7 +101,7 @@ def content_of(found: StudyOutcome) -> ReportContent:
         run=run,
         study=study,
         discarded=tuple(record for record in records if not record.valid),
-        notes=_notes(plan, records, [*exact_note(found.judged), *said]),
+        notes=_notes(plan, records, [*exact_note(study_outcome.judged), *said]),
     )
 
 
@@ -163,12 +169,12 @@ def _slower(ratio: float) -> str:
 
 def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
     """The table of `verdict.tables` in the report's shape: rows over all threads, then those of single thread counts."""
-    found: list[WinnerRow] = []
+    rows: list[WinnerRow] = []
     for table in tables.winner_tables(verdicts):
         for row in sorted(table, key=lambda row: _row_order(row, plan)):
             cells = {metric: _cell(entry) for metric, entry in row.cells.items()}
-            found.append(WinnerRow(row.operation, condition_text(row.conditions, plan), cells))
-    return found
+            rows.append(WinnerRow(row.operation, condition_text(row.conditions, plan), cells))
+    return rows
 
 
 def _row_order(row: tables.CombinationWinners, plan: Plan) -> tuple[object, ...]:
@@ -211,9 +217,14 @@ VARIED = {
 """What a study of one setting compares instead, by the name of the dimension."""
 
 
-def advice(found: StudyOutcome) -> Advice:
+def advice(study_outcome: StudyOutcome) -> Advice:
     """What to set, in words and lines."""
-    verdicts, plan, records, asked = found.verdicts, found.plan, found.records, question(found)
+    verdicts, plan, records, asked = (
+        study_outcome.verdicts,
+        study_outcome.plan,
+        study_outcome.records,
+        question(study_outcome),
+    )
     candidates = [setting for setting in plan.settings if not setting.control]
     if not any(record.valid for record in records):
         return Advice("No valid trial, so nothing can be recommended.", reasons=(invalid_note(list(records)) or "",))
@@ -236,7 +247,7 @@ def advice(found: StudyOutcome) -> Advice:
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
         return Advice(f"Too disturbed to tell: {why}.", _open_question(verdicts))
-    said = (*_means(found), *cautions(plan))
+    said = (*_means(study_outcome), *cautions(plan))
     if asked.choice is None or not asked.choice.changes:
         return _kept(asked, verdicts, plan, records, said)
     setting = next(candidate for candidate in candidates if candidate.label == asked.choice.setting)
@@ -333,7 +344,7 @@ DIMENSIONS: dict[str, Callable[[Any], str]] = {
 
 def _by_depth(records: Sequence[Record]) -> str:
     """`random read 100 IOPS at depth 1, 200 at 8`; empty where it is not depths that an import compares (`importing/setups.py`)."""
-    found: dict[tuple[str, str], dict[int, list[float]]] = {}
+    rates: dict[tuple[str, str], dict[int, list[float]]] = {}
     many = len({record.factors.get("threads") for record in records}) > 1
     for record in records:
         depth = DEPTH.fullmatch(record.setting)
@@ -341,9 +352,9 @@ def _by_depth(records: Sequence[Record]) -> str:
             return ""
         for phase in record.phases:
             words = _load_words(record, phase, ["threads"] if many else [])
-            found.setdefault((record.combination, words), {}).setdefault(int(depth[1]), []).append(phase.iops)
+            rates.setdefault((record.combination, words), {}).setdefault(int(depth[1]), []).append(phase.iops)
     said = []
-    several = [(load, by_depth) for (_, load), by_depth in found.items() if len(by_depth) > 1]
+    several = [(load, by_depth) for (_, load), by_depth in rates.items() if len(by_depth) > 1]
     for load, by_depth in several[:LOADS_MOST]:
         (first, value), *more = [(depth, sum(values) / len(values)) for depth, values in sorted(by_depth.items())]
         rest = "".join(f", {iops:,.0f} at {depth}" for depth, iops in more)
@@ -375,9 +386,9 @@ def _shares_a_load(records: Sequence[Record]) -> bool:
     )
 
 
-def question(found: StudyOutcome) -> Question:
+def question(study_outcome: StudyOutcome) -> Question:
     """What the answer of a study with one system is made from."""
-    plan, decided = found.plan, found.decided
+    plan, decided = study_outcome.plan, study_outcome.decided
     varied = {name for setting in plan.settings for name in setting.values}
     what = "scheduler" if varied <= {"scheduler"} else "setting"
     is_set = plan.backend == "kernel" and not otherwise(reference(plan), plan)
@@ -390,9 +401,9 @@ def cautions(plan: Plan) -> tuple[str, ...]:
     return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
 
 
-def _means(found: StudyOutcome) -> tuple[str, ...]:
+def _means(study_outcome: StudyOutcome) -> tuple[str, ...]:
     """Over what the values of the answer are means: no trial had them."""
-    counts = pooled_threads(found.judged)
+    counts = pooled_threads(study_outcome.judged)
     return (
         (f"values: geometric means over {listed([str(n) for n in counts])} threads; `--figures` shows each",)
         if counts

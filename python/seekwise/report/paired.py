@@ -113,10 +113,10 @@ def pairing_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
 def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
     sides, *earlier = [sides_of(store, pair) for pair in reversed(pairs)]
     check(sides, imported=all(run.backend == IMPORTED for run in pairs[-1]))
-    found = _judged([*reversed(earlier), sides])
-    facts = _document(found, sides)
-    rows = of_studies(found, comparing.pairs(*sides))
-    return Pairing(*pairs[-1], rows, tuple(found.notes[1:]), pairs_of_runs=found.pairs, document=facts)
+    comparison = _judged([*reversed(earlier), sides])
+    facts = _document(comparison, sides)
+    rows = of_studies(comparison, comparing.pairs(*sides))
+    return Pairing(*pairs[-1], rows, tuple(comparison.notes[1:]), pairs_of_runs=comparison.pairs, document=facts)
 
 
 def check(sides: Sequence[ComparedRun], *, imported: bool = False) -> None:
@@ -139,7 +139,7 @@ def check(sides: Sequence[ComparedRun], *, imported: bool = False) -> None:
 
 
 def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
-    found, sides = _changes_of(store, pairs)
+    changed, sides = _changes_of(store, pairs)
     base, new = pairs[-1]
     environments = [environment_of(side.records) for side in sides]
     notes = [
@@ -151,22 +151,22 @@ def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
         base.run_id,
         new.run_id,
         [(one.run_id, other.run_id) for one, other in pairs],
-        dict(Counter(change.outcome for change in found)),
-        found,
+        dict(Counter(change.outcome for change in changed)),
+        changed,
     )
-    rows = of_live(found, {(entry.use, entry.metric): metric_name(entry) for entry in sides[1].found.judged})
+    rows = of_live(changed, {(entry.use, entry.metric): metric_name(entry) for entry in sides[1].found.judged})
     return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(pairs), note=_between(sides), document=facts)
 
 
 def _switched(store: Store, run: Run) -> LiveOutcome:
-    found = outcome.of_runs(store, run)
-    assert isinstance(found, LiveOutcome), run.run_id
-    return found
+    opened = outcome.of_runs(store, run)
+    assert isinstance(opened, LiveOutcome), run.run_id
+    return opened
 
 
 def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[UseChange], list[LiveOutcome]]:
     """(changes over all pairs, the newest pair); UsageError when a pair measured no use in common."""
-    found = []
+    changes_by_pair = []
     sides: list[LiveOutcome] = []
     for base, new in pairs:
         sides = [_switched(store, run) for run in (base, new)]
@@ -178,13 +178,13 @@ def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Us
         others = set(sides[1].plan.labels)
         common = [label for label in sides[0].plan.labels if label in others]
         before, after = (entries(side.records, side.plan) for side in sides)
-        found.append(changes(before, after, common))
+        changes_by_pair.append(changes(before, after, common))
     simulated = all(side.plan.provenance == "simulated" for side in sides)
     # Of one model nothing but the seed differs: what one pair of such runs shows is chance.
     models = {
         (side.plan.target, side.plan.stack, str(environment_of(side.records).get("model_version"))) for side in sides
     }
-    return over_pairs(found, needs_confirmation=not simulated or len(models) == 1), sides
+    return over_pairs(changes_by_pair, needs_confirmation=not simulated or len(models) == 1), sides
 
 
 def _between(sides: Sequence[LiveOutcome]) -> str:
@@ -211,20 +211,20 @@ def _judged(pairs: Sequence[Sequence[ComparedRun]]) -> comparing.Comparison:
         for pair in pairs[:-1]
         if [side.provenance for side in pair] == provenances and not comparing.reasons_against(*pair)
     ]
-    found = [comparing.compare(*sides_of_pair) for sides_of_pair in (*like, pairs[-1])]
-    return comparing.over_pairs(found, needs_confirmation=provenances != ["simulated"] * 2)
+    comparisons = [comparing.compare(*sides_of_pair) for sides_of_pair in (*like, pairs[-1])]
+    return comparing.over_pairs(comparisons, needs_confirmation=provenances != ["simulated"] * 2)
 
 
 def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
     """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant
     to be compared."""
-    found = [list(store.records(run.run_id)) for run in runs]
+    records_of_runs = [list(store.records(run.run_id)) for run in runs]
     if all(
         run.backend == IMPORTED and len({record.setting for record in records}) == 1
-        for run, records in zip(runs, found, strict=True)
+        for run, records in zip(runs, records_of_runs, strict=True)
     ):
-        return [[replace(record, setting=IMPORTED) for record in records] for records in found]
-    return found
+        return [[replace(record, setting=IMPORTED) for record in records] for records in records_of_runs]
+    return records_of_runs
 
 
 def _side(run: Run, records: list[Record]) -> ComparedRun:
@@ -279,17 +279,17 @@ def _device(facts: dict[str, Any]) -> str:
     return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
 
 
-def _document(found: comparing.Comparison, sides: Sequence[ComparedRun]) -> Compare:
+def _document(comparison: comparing.Comparison, sides: Sequence[ComparedRun]) -> Compare:
     base, new = map(Compared.of, sides)
     return Compare(
         base,
         new,
-        notes=found.notes,
+        notes=comparison.notes,
         rule=RULE_VERSION,
-        counts={word: found.count(word) for word in WORDS},
+        counts={word: comparison.count(word) for word in WORDS},
         changes=[
             ComparedSetting(**{**vars(c.verdict), "combination": c.combination}, setting=c.setting, outcome=c.outcome)
-            for c in found.changes
+            for c in comparison.changes
         ],
-        pairs_of_runs=found.pairs,
+        pairs_of_runs=comparison.pairs,
     )

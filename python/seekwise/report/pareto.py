@@ -17,17 +17,17 @@ SHAPES = ("M-7-7L7 7M7-7L-7 7", "M8 0A8 8 0 1 1 -8 0A8 8 0 1 1 8 0Z", "M-8-8H8V8
 WORDS = ("no drive failure", "1 drive failure", "2 drive failures", "3 or more")
 
 
-def picture(found: Sequence[ArrayRow]) -> Markup | None:
+def picture(arrays: Sequence[ArrayRow]) -> Markup | None:
     """None where there is nothing to weigh."""
-    if len(found) < 2:
+    if len(arrays) < 2:
         return None
-    speed = speeds(found)
-    most = max(row.capacity_bytes for row in found)
-    places = [(row.capacity_bytes / most, speed[row.name]) for row in found]
-    fronts = on_front([(speed[row.name], row.capacity_bytes, row.survives_failures) for row in found])
+    speed = speeds(arrays)
+    most = max(row.capacity_bytes for row in arrays)
+    places = [(row.capacity_bytes / most, speed[row.name]) for row in arrays]
+    fronts = on_front([(speed[row.name], row.capacity_bytes, row.survives_failures) for row in arrays])
     marks, read = [], []
     taken: list[tuple[float, float]] = []
-    for number, (row, (capacity, throughput)) in enumerate(zip(found, places, strict=True), start=1):
+    for number, (row, (capacity, throughput)) in enumerate(zip(arrays, places, strict=True), start=1):
         x, y = 6 + 84 * capacity, 14 + (HEIGHT - 40) * (1 - throughput)
         while any(abs(x - other_x) < 7 and abs(y - other_y) < 22 for other_x, other_y in taken):
             y += 11
@@ -57,7 +57,7 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
     )
     keys = "".join(
         f'<span class="shape"><svg width="20" height="20" viewBox="-11 -11 22 22" aria-hidden="true"><path class="pareto" d="{SHAPES[count]}"/></svg> survives {WORDS[count]}</span>'
-        for count in sorted({min(row.survives_failures, 3) for row in found})
+        for count in sorted({min(row.survives_failures, 3) for row in arrays})
     )
     return Markup(
         '<figure class="chart" id="speed-capacity"><h3>Speed against usable capacity <small>right and up is better</small></h3>'

@@ -18,17 +18,17 @@ LASTING = "Lost when the array stops; to stay: dev.raid.speed_limit_max in /etc/
 
 def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | None:
     """The answer of a study of rebuilds; None for any other."""
-    found = rows(records)
-    if not found:
+    table_rows = rows(records)
+    if not table_rows:
         return None
-    chosen = limits(found)
+    chosen = limits(table_rows)
     advised = [choice for choice in chosen if choice.kind != "none"]
     speeds = _by_value({_short(choice.row.array): choice.row.limit_kib_s for choice in advised})
     least = {_short(choice.row.array): value for choice in chosen if (value := least_kib_s(choice))}
     said = []
     if speeds:
         named = (f"to {speed:,} KiB/s on {listed(arrays)}" for speed, arrays in speeds.items())
-        said.append(f"Limit a {found[0].what} {', '.join(named)}.")
+        said.append(f"Limit a {table_rows[0].what} {', '.join(named)}.")
     if stuck := [choice for choice in chosen if choice.stuck]:
         said.append(_stuck_text(stuck, others=bool(advised), has_cure=bool(least)))
     reasons = [_why(kind, mine) for kind in WHY if (mine := [choice for choice in chosen if choice.kind == kind])]
@@ -73,10 +73,10 @@ def _levels(arrays: Sequence[str]) -> str:
 
 def _by_value(values: Mapping[str, int]) -> dict[int, list[str]]:
     """{value: arrays}, in the arrays' order."""
-    found: dict[int, list[str]] = {}
+    names: dict[int, list[str]] = {}
     for array, value in values.items():
-        found.setdefault(value, []).append(array)
-    return found
+        names.setdefault(value, []).append(array)
+    return names
 
 
 def _why(kind: str, chosen: Sequence[Limit]) -> str:
@@ -114,15 +114,15 @@ def seconds_text(seconds: float | None) -> str:
     return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s" if seconds < 600 else time_text(seconds)
 
 
-def table(found: Sequence[RebuildRow]) -> QuestionTable:
+def table(table_rows: Sequence[RebuildRow]) -> QuestionTable:
     """A row per array and limit, two columns per use. A small screen shows of each array the limit that is advised, or the highest."""
-    units = list(dict.fromkeys(unit for row in found for unit in row.units))
-    what = found[0].what.capitalize()
+    units = list(dict.fromkeys(unit for row in table_rows for unit in row.units))
+    what = table_rows[0].what.capitalize()
     heads = ["Array", "KiB/s"]
     for unit in units:
         heads += [f"{what} with {unit}s", f"{unit.capitalize()} (× alone)"]
     body = []
-    for row in found:
+    for row in table_rows:
         cells = [_short(row.array), f"{row.limit_kib_s:,}"]
         for unit in units:
             each = row.units.get(unit)
@@ -132,5 +132,5 @@ def table(found: Sequence[RebuildRow]) -> QuestionTable:
                 slowed = f" ({_times(each.ratio)})" if each.ratio and math.isfinite(each.ratio) else ""
                 cells += [long_text(each.seconds), f"{seconds_text(each.meanwhile_s)}{slowed}"]
         body.append(cells)
-    ends = [limit.row for limit in limits(found)]
-    return QuestionTable(heads, body, brief=tuple(place for place, row in enumerate(found) if row in ends))
+    ends = [limit.row for limit in limits(table_rows)]
+    return QuestionTable(heads, body, brief=tuple(place for place, row in enumerate(table_rows) if row in ends))

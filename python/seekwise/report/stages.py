@@ -14,12 +14,12 @@ from seekwise.workload.study.quantity import counted
 NAMED_MOST = 3
 
 
-def sentences(found: LiveOutcome) -> list[str]:
+def sentences(outcome: LiveOutcome) -> list[str]:
     """Two or three sentences; none for a run of one stage."""
-    if len(found.plan.stages) < 2:
+    if len(outcome.plan.stages) < 2:
         return []
-    first, second = found.plan.stages[:2]
-    said = [f"Of {counted(len(first.tried), 'scheduler')} {_and(first.kept)} went on{_why(first.pruned, found)}"]
+    first, second = outcome.plan.stages[:2]
+    said = [f"Of {counted(len(first.tried), 'scheduler')} {_and(first.kept)} went on{_why(first.pruned, outcome)}"]
     text = f"With {'it' if len(first.kept) == 1 else 'them'} {counted(len(second.tried), 'further value')}"
     if second.combinations:
         text += f" ({second.combinations} combinations in all)"
@@ -31,7 +31,7 @@ def sentences(found: LiveOutcome) -> list[str]:
     )
     if not second.periods:
         text = f"There was no time for the {counted(len(second.tried), 'further value')}"
-    said.append(text + _why([pruned for pruned in second.pruned if pruned.why == "worse"], found))
+    said.append(text + _why([pruned for pruned in second.pruned if pruned.why == "worse"], outcome))
     late = [pruned for pruned in second.pruned if pruned.why in ("no time", "open")]
     if late:
         wanted = (second.seconds_wanted or 0.0) / 0.3
@@ -64,10 +64,10 @@ def reason(pruned: Pruned, found: LiveOutcome) -> str:
             return "not enough time to tell"
 
 
-def _why(pruned: Sequence[Pruned], found: LiveOutcome) -> str:
+def _why(pruned: Sequence[Pruned], outcome: LiveOutcome) -> str:
     if not pruned:
         return ""
-    parts = [f"{dropped.setting}: {reason(dropped, found)}" for dropped in pruned[:NAMED_MOST]]
+    parts = [f"{dropped.setting}: {reason(dropped, outcome)}" for dropped in pruned[:NAMED_MOST]]
     return f". Pruned: {'; '.join(parts)}{_more(pruned)}"
 
 

@@ -31,7 +31,7 @@ def terms(labels: Iterable[str], more: Iterable[str] = ()) -> list[Term]:
             words[name] = None
         for level in RAID.findall(label):
             words[f"RAID {level}"] = None
-    found: dict[str, Term] = {}
+    entries: dict[str, Term] = {}
     for word in (*words, *more):
         try:
             known = explain(word)
@@ -39,9 +39,9 @@ def terms(labels: Iterable[str], more: Iterable[str] = ()) -> list[Term]:
             continue
         text = _first_sentences(known.text)
         # Two words may have one text: it stands once.
-        if text and all(text != term.text for term in found.values()):
-            found[word] = Term(anchor(word), word, text)
-    return list(found.values())
+        if text and all(text != term.text for term in entries.values()):
+            entries[word] = Term(anchor(word), word, text)
+    return list(entries.values())
 
 
 def anchor(word: str) -> str:
@@ -49,9 +49,9 @@ def anchor(word: str) -> str:
     return "term-" + re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-")
 
 
-def anchors(found: Iterable[Term], labels: Iterable[str]) -> dict[str, str]:
+def anchors(entries: Iterable[Term], labels: Iterable[str]) -> dict[str, str]:
     """{label: anchor} of labels that a term explains."""
-    known = {term.word: term.anchor for term in found}
+    known = {term.word: term.anchor for term in entries}
     made = {}
     for label in labels:
         level = RAID.search(label)

@@ -70,9 +70,11 @@ def devices(content: ReportContent) -> str:
     environment = content.environment
     if content.provenance == "simulated" and len(content.systems) > 1:
         return _several([_drives(system) for system in content.systems])
-    found = environment.get("devices")
-    if isinstance(found, list) and found:
-        names = [" ".join(str(device.get(key)) for key in ("name", "model") if device.get(key)) for device in found]
+    devices_known = environment.get("devices")
+    if isinstance(devices_known, list) and devices_known:
+        names = [
+            " ".join(str(device.get(key)) for key in ("name", "model") if device.get(key)) for device in devices_known
+        ]
         return ", ".join(dict.fromkeys(names))
     model = environment.get("device_model")
     models = list(dict.fromkeys(name for r in content.records if (name := _model(r))))
@@ -115,8 +117,8 @@ def kernels(content: ReportContent) -> str:
 
 def _several(names: Sequence[str], most: int = 4) -> str:
     """A few names, and how many more."""
-    found = list(dict.fromkeys(names))
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
+    different = list(dict.fromkeys(names))
+    return ", ".join(different[:most]) + (f" and {len(different) - most} more" if len(different) > most else "")
 
 
 def _drives(system: System) -> str:
@@ -145,20 +147,20 @@ def line(content: ReportContent) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def line_of_tune(found: LiveOutcome) -> str:
+def line_of_tune(outcome: LiveOutcome) -> str:
     """What was tested, on what, for how long, in one line."""
-    names = ", ".join(candidate.label for candidate in found.plan.candidates)
-    where = found.plan.target + (f" on {', '.join(found.plan.leaves)}" if found.plan.leaves else "")
-    uses = len({record.factors.get("use") for record in found.records})
+    names = ", ".join(candidate.label for candidate in outcome.plan.candidates)
+    where = outcome.plan.target + (f" on {', '.join(outcome.plan.leaves)}" if outcome.plan.leaves else "")
+    uses = len({record.factors.get("use") for record in outcome.records})
     return (
-        f"{len(found.plan.candidates)} settings ({names}) under {counted(uses, 'use')} on {where}, "
-        f"{len(found.records)} periods in {time_text(found.seconds)}"
+        f"{len(outcome.plan.candidates)} settings ({names}) under {counted(uses, 'use')} on {where}, "
+        f"{len(outcome.records)} periods in {time_text(outcome.seconds)}"
     )
 
 
-def devices_of_tune(found: LiveOutcome) -> str:
+def devices_of_tune(outcome: LiveOutcome) -> str:
     """`vda (virtio, 275 GB), Linux 6.18, fio-3.33`."""
-    environment_seen = environment_of(found.records)
+    environment_seen = environment_of(outcome.records)
     parts = []
     devices = environment_seen.get("devices")
     for device in devices if isinstance(devices, list) else ():
@@ -178,12 +180,12 @@ UNITS = (("_bytes", bytes_text), ("_mib", lambda value: f"{value} MiB"), ("_mb",
 
 def facts(environment: dict[str, object]) -> list[tuple[str, str]]:
     """The environment as name and text: no raw structure, no line break."""
-    found: list[tuple[str, str]] = []
+    rows: list[tuple[str, str]] = []
     for name, value in environment.items():
         if name in SKIPPED or value in (None, "", [], {}):
             continue
-        found += _fact(name.replace("_", " "), value)
-    return found
+        rows += _fact(name.replace("_", " "), value)
+    return rows
 
 
 def _fact(name: str, value: object) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ def _stretch(rows: np.ndarray, notes: Notes, looks: Looks) -> close_up.CloseUpSe
     devices, counts = np.unique(rows["device"], return_counts=True)
     device = int(devices[int(np.argmax(counts))])
     name = notes.devices[device] if device < len(notes.devices) else "device"
-    found = of_rows(rows[rows["device"] == device], name, REQUESTS_MOST)
-    if found is None:
+    close = of_rows(rows[rows["device"] == device], name, REQUESTS_MOST)
+    if close is None:
         return None
-    return replace(close_up.stretch([found], looks, "The busiest stretch"), row_title="Device")
+    return replace(close_up.stretch([close], looks, "The busiest stretch"), row_title="Device")

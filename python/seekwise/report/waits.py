@@ -28,9 +28,9 @@ class Waits:
     count: int
 
     @classmethod
-    def of(cls, found: CloseUp, *, write: bool) -> Waits:
+    def of(cls, close: CloseUp, *, write: bool) -> Waits:
         """Means over the requests that were done in the stretch; all 0 where there are none."""
-        return cls(*found.latency_of(write=write))
+        return cls(*close.latency_of(write=write))
 
     @property
     def total(self) -> float:
@@ -44,18 +44,18 @@ Column = tuple[str, str, "Callable[[StretchRow], str]"]
 
 def columns(rows: Sequence[StretchRow]) -> list[Column]:
     """(title, meaning, text of a row) of each direction that occurs."""
-    found: list[Column] = []
+    shown: list[Column] = []
     for name, title in (("reads", "Read"), ("writes", "Write")):
         if any(getattr(row, name).count >= LEAST for row in rows):
-            found.append((f"{title}: in the scheduler [ms]", f"Mean time of a {title.lower()} from its arrival to its dispatch.", _text(name, "scheduler")))  # fmt: skip
-            found.append((f"{title}: at the drive [ms]", f"Mean time of a {title.lower()} from its dispatch to its end.", _text(name, "drive")))  # fmt: skip
-    return found
+            shown.append((f"{title}: in the scheduler [ms]", f"Mean time of a {title.lower()} from its arrival to its dispatch.", _text(name, "scheduler")))  # fmt: skip
+            shown.append((f"{title}: at the drive [ms]", f"Mean time of a {title.lower()} from its dispatch to its end.", _text(name, "drive")))  # fmt: skip
+    return shown
 
 
 def _text(name: str, part: str) -> Callable[[StretchRow], str]:
     def text(row: StretchRow) -> str:
-        found = getattr(row, name)
-        return _ms(getattr(found, part)) if found.count else "–"
+        value = getattr(row, name)
+        return _ms(getattr(value, part)) if value.count else "–"
 
     return text
 
@@ -93,8 +93,8 @@ def _others(name: str, fast: StretchRow, slow: StretchRow) -> str:
     return f" Meanwhile {few or 'no'} {other[:-1] if few == 1 else other} end with {fast.look.label}, {many} with {slow.look.label}."
 
 
-def _parts(found: Waits) -> str:
-    return f"{_ms(found.scheduler)} ms in the scheduler, {_ms(found.drive)} ms at the drive"
+def _parts(waits: Waits) -> str:
+    return f"{_ms(waits.scheduler)} ms in the scheduler, {_ms(waits.drive)} ms at the drive"
 
 
 def _ms(value: float) -> str:

@@ -87,10 +87,10 @@ class Seen:
     write_share: float
 
 
-def array_of(found: ResolvedPath) -> BlockDevice | None:
+def array_of(path: ResolvedPath) -> BlockDevice | None:
     """The first md array with a level that is modelled, from the top down."""
     return next(
-        (device for device in found.chain() if device.kind == "md" and device.details.get("level") in KNOWN_LEVELS),
+        (device for device in path.chain() if device.kind == "md" and device.details.get("level") in KNOWN_LEVELS),
         None,
     )
 
@@ -99,21 +99,21 @@ def spec_of(device: BlockDevice) -> Spec:
     """The array as the simulator takes it."""
     details = device.details
     level = str(details["level"])
-    found: Spec = {"level": level, "members": int(details.get("raid_disks") or len(device.below))}
+    spec: Spec = {"level": level, "members": int(details.get("raid_disks") or len(device.below))}
     if level != "raid1" and details.get("chunk_bytes"):
-        found["chunk_kib"] = int(details["chunk_bytes"]) // 1024
+        spec["chunk_kib"] = int(details["chunk_bytes"]) // 1024
     layout = str(details.get("layout_name", ""))
     if level == "raid10" and "," not in layout and "=" in layout:
         kind, copies = layout.split("=")
-        found["layout"] = f"{kind[0]}{copies}"
+        spec["layout"] = f"{kind[0]}{copies}"
     if level in PARITY and details.get("stripe_cache_size"):
-        found["stripe_cache_size"] = int(details["stripe_cache_size"])
+        spec["stripe_cache_size"] = int(details["stripe_cache_size"])
     if bitmap_of(device) and level != "raid0":
-        found["bitmap"] = "internal"
+        spec["bitmap"] = "internal"
     missing = int(details.get("degraded") or 0)
     if missing:
-        found["missing"] = sorted(place * int(found["members"]) // missing for place in range(missing))
-    return found
+        spec["missing"] = sorted(place * int(spec["members"]) // missing for place in range(missing))
+    return spec
 
 
 def bitmap_of(device: BlockDevice) -> bool:
@@ -133,10 +133,10 @@ def model_of(members: Sequence[BlockDevice]) -> str:
     return drive_names.TYPICAL[name]
 
 
-def bounds(found: ResolvedPath, device: BlockDevice, kernel: str | None, measured: str = "") -> ArrayBounds:
+def bounds(path: ResolvedPath, device: BlockDevice, kernel: str | None, measured: str = "") -> ArrayBounds:
     """Simulates the usual loads on one member and on the array. UsageError for an array that cannot be modelled."""
-    model = model_of(found.leaves)
-    rotational = bool(found.leaves and found.leaves[0].rotational)
+    model = model_of(path.leaves)
+    rotational = bool(path.leaves and path.leaves[0].rotational)
     array = spec_of(device)
     version = kernel_of(kernel)
     loads = []
@@ -283,10 +283,10 @@ def _headline(name: str, loads: Sequence[LoadBound], array: Spec) -> str:
     return f"{name} is no faster than one drive when programs {told}{more}."
 
 
-def advice_of(found: ArrayBounds, array: Spec) -> str:
+def advice_of(limits: ArrayBounds, array: Spec) -> str:
     """One change worth making, by what binds; empty where none of the array's own settings would help."""
-    text = " ".join(load.binds for load in found.loads)
-    name = found.array
+    text = " ".join(load.binds for load in limits.loads)
+    name = limits.array
     if "md's one thread" in text:
         return f"{lines.echo('4', f'/sys/block/{name}/md/group_thread_cnt')}   # more threads for stripes"
     if "pieces" in text:
@@ -296,10 +296,10 @@ def advice_of(found: ArrayBounds, array: Spec) -> str:
     return ""
 
 
-def table(found: ArrayBounds) -> list[str]:
+def table(limits: ArrayBounds) -> list[str]:
     """Rows of at most 80 columns."""
     rows = [f"{'One program':28}{'One drive':>12}{'Array':>12}  What binds"]
-    for load in found.loads:
+    for load in limits.loads:
         values = [f"{three(v)} MB/s" if load.unit == "MB/s" else f"{v:,.0f}/s" for v in (load.drive, load.array)]
         head = f"{load.load:28}{values[0]:>12}{values[1]:>12}  "
         rows += _hung(head, load.binds)

@@ -34,20 +34,20 @@ def by_hand(targets: tuple[str, ...], settings: tuple[str, ...], stack: Stack) -
     wanted: Wanted = {}
     controller: dict[str, dict[str, bool]] = {}
     for target in targets:
-        found = resolve_path(stack, target)
+        path = resolve_path(stack, target)
         for text in settings:
             name, sign, value = (part.strip() for part in text.partition("="))
             if not sign or not name or not value:
                 raise UsageError(f"{text!r} is not NAME=VALUE", "for example `--set scheduler=bfq`")
             if name == "ncq":
-                for device in found.leaves:
+                for device in path.leaves:
                     if ncq.by_controller(device):
                         controller.setdefault(device.name, {})["ncq"] = ncq.is_on(value)
                     else:
                         _want(wanted, device.name, "device/queue_depth", ncq.depth(device, value, stack))
                 continue
             short = name.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
-            devices = found.devices_for(short.replace("iosched.", "iosched/"))
+            devices = path.devices_for(short.replace("iosched.", "iosched/"))
             if not devices:
                 raise UsageError(f"nothing below {target} has the setting {name}", "`seekwise devices` shows the stack")
             for device in devices:
@@ -61,9 +61,9 @@ def _want(wanted: Wanted, device: str, attribute: str, value: str) -> None:
         raise UsageError(f"{device} {attribute} is asked to be {values[attribute]} and {value}", "name one of them")
 
 
-def recommended(found: Advised, evidence: Evidence) -> Asked:
+def recommended(advised: Advised, evidence: Evidence) -> Asked:
     """What a run recommends, with the run as evidence. UsageError where it did not measure this machine."""
-    values, reason = found.to_apply()
+    values, reason = advised.to_apply()
     return Asked(normalised(values), reason, evidence)
 
 

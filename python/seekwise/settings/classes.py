@@ -150,7 +150,7 @@ def evidence(name: str) -> tuple[Source, ...]:
 
 def _entries(source: dict[str, Any]) -> list[UseFigure]:
     """The figures of one source; a round for each value."""
-    found = []
+    entries = []
     for key, by_scheduler in source["values"].items():
         about = _stored()["figures"][key]
         kind = about["metric"].removeprefix("background_").removeprefix("store_")
@@ -161,7 +161,7 @@ def _entries(source: dict[str, Any]) -> list[UseFigure]:
             if value > 0
         )
         is_single = max(map(len, by_scheduler.values()), default=0) == 1
-        found.append(
+        entries.append(
             UseFigure(
                 about["use"], about["metric"], about["unit"], about["unit"] != "ms", about["threshold"],
                 Values(tuple(name for name in SCHEDULERS if name in by_scheduler), rows),
@@ -172,7 +172,7 @@ def _entries(source: dict[str, Any]) -> list[UseFigure]:
                 ),
             )
         )  # fmt: skip
-    return found
+    return entries
 
 
 @cache
@@ -281,13 +281,17 @@ def _rule(about: DriveClass, settings: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def row(found: ClassChoice) -> tuple[str, str, str, str]:
+def row(answer: ClassChoice) -> tuple[str, str, str, str]:
     """Of the table: the class, its default, how sure that is, and the evidence."""
-    name = "dm map, md array" if found.drive_class == "device-mapper" else found.drive_class
-    if found.sure == "mechanism":
-        why = next(drive_class.instead for drive_class in CLASSES if drive_class.name == found.drive_class)
-        return (name, found.scheduler, *(("certain", "nothing to schedule") if why else ("not known", "none ships")))
-    return name, found.scheduler, found.sure, bases(found.evidence)
+    name = "dm map, md array" if answer.drive_class == "device-mapper" else answer.drive_class
+    if answer.sure == "mechanism":
+        why = next(drive_class.instead for drive_class in CLASSES if drive_class.name == answer.drive_class)
+        return (
+            name,
+            answer.scheduler,
+            *(("certain", "nothing to schedule") if why else ("not known", "none ships")),
+        )
+    return name, answer.scheduler, answer.sure, bases(answer.evidence)
 
 
 def bases(known: Sequence[Source]) -> str:
@@ -299,7 +303,7 @@ def bases(known: Sequence[Source]) -> str:
 
 def rules(choices: Sequence[ClassChoice]) -> str:
     """The udev rules: each class is set once, when the drive appears, so that a value set by hand stays."""
-    chosen = {found.drive_class: found for found in choices}
+    chosen = {answer.drive_class: answer for answer in choices}
     lines = [
         "# The I/O scheduler for each class of drive, as `seekwise advise --classes` chooses it from the evidence that ships.",
         f'ACTION!="add", {JUMP}',
@@ -309,10 +313,10 @@ def rules(choices: Sequence[ClassChoice]) -> str:
         f"{NOT_ASKED}, {JUMP}",
     ]
     for drive_class in CLASSES:
-        found = chosen[drive_class.name]
+        answer = chosen[drive_class.name]
         lines += [
-            f"# {drive_class.name}: {found.scheduler} ({'; '.join(reversed(row(found)[2:]))})",
-            *found.rule,
+            f"# {drive_class.name}: {answer.scheduler} ({'; '.join(reversed(row(answer)[2:]))})",
+            *answer.rule,
         ]
     return "\n".join([*lines, f'LABEL="{LABEL}"', ""])
 
@@ -331,10 +335,10 @@ def groups() -> tuple[str, ...]:
     return tuple(group for group in known if group != LIMITS)
 
 
-def headline(found: Sequence[ClassChoice], group: str | None = None) -> str:
+def headline(answers: Sequence[ClassChoice], group: str | None = None) -> str:
     """What to ship, in one sentence."""
     whom: dict[str, list[str]] = {}
-    for advice in found:
+    for advice in answers:
         whom.setdefault(advice.scheduler, []).extend(_PLURAL[advice.drive_class].split(", "))
     most = sorted((name for name in whom if name != KEPT), key=lambda name: -len(whom[name]))
     said = [f"{name} for {listed(whom[name])}" for name in most]
@@ -354,11 +358,11 @@ _PLURAL = {
 }
 
 
-def quicker(found: Sequence[ClassChoice]) -> list[str]:
+def quicker(answers: Sequence[ClassChoice]) -> list[str]:
     """Where another scheduler keeps programs more responsive, in a sentence for each scheduler with the figures of the
     first class."""
     named: dict[str, list[ClassChoice]] = {}
-    for advice in found:
+    for advice in answers:
         if advice.responsive:
             named.setdefault(advice.responsive, []).append(advice)
     return [
@@ -368,13 +372,13 @@ def quicker(found: Sequence[ClassChoice]) -> list[str]:
     ]
 
 
-def reasons(found: ClassChoice) -> list[str]:
+def reasons(answer: ClassChoice) -> list[str]:
     """Why, at what price, and from where."""
-    said = [f"{found.drive_class}: {found.scheduler}. {found.why[0].upper()}{found.why[1:]}."]
-    if found.responsive:
-        said.append(f"  {found.responsive}: {found.responsive_price}.")
+    said = [f"{answer.drive_class}: {answer.scheduler}. {answer.why[0].upper()}{answer.why[1:]}."]
+    if answer.responsive:
+        said.append(f"  {answer.responsive}: {answer.responsive_price}.")
     said += [
         f"  {evidence.basis}: {evidence.source}{f': {evidence.says}' if evidence.says else ''}"
-        for evidence in found.evidence
+        for evidence in answer.evidence
     ]
-    return [*said, *(f"  {line}" for line in found.rule)]
+    return [*said, *(f"  {line}" for line in answer.rule)]

@@ -57,7 +57,7 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
     if not ranks:
         return []
     ours = max(ranks, key=lambda rank: rank[:1])
-    found = []
+    conflicts = []
     for setter in find_setters(tree, stack):
         value = wanted.get(setter.device, {}).get(setter.attribute)
         if value is None or (setter.gives(value) and setter.value != UNKNOWN_VALUE):
@@ -68,8 +68,8 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
             continue  # our profile stands in its place
         # Our rule acts at a change too, where another one does (`forms.udev`).
         comes_back = setter.on_change and "udev" not in ways
-        found.append(Conflict(**vars(setter), ours=value, overrides_ours=comes_back or _after(setter, ours)))
-    return found
+        conflicts.append(Conflict(**vars(setter), ours=value, overrides_ours=comes_back or _after(setter, ours)))
+    return conflicts
 
 
 def _after(setter: Setter, ours: Rank) -> bool:

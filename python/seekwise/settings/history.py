@@ -109,7 +109,7 @@ def applications(folder: Path | None = None) -> list[Application]:
     if folder is None and not file.exists() and not os.environ.get("SEEKWISE_STATE"):
         # A user without root looks at what root has set.
         file = path(SYSTEM_STATE)
-    found: list[Application] = []
+    applied: list[Application] = []
     try:
         lines = read_regular(file, BYTES_MAX).decode(errors="replace").split("\n")
     except (OSError, ValueError):
@@ -120,12 +120,12 @@ def applications(folder: Path | None = None) -> list[Application]:
             event = document.pop("event")
             document.pop("schema")
             if event == "reverted":
-                found = []
+                applied = []
                 continue
-            found.append(_stored().validate_python(document))
+            applied.append(_stored().validate_python(document))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-    return found
+    return applied
 
 
 def in_force_by_root() -> list[Application]:

@@ -34,8 +34,8 @@ def udev(old: str, new: str) -> str:
 
 
 def _by_device(text: str) -> dict[str, tuple[str, dict[str, str]]]:
-    found = (_RULE.fullmatch(line) for line in text.splitlines())
-    return {match[2]: (match[1], dict(_ATTR.findall(match[3]))) for match in found if match}
+    matches = (_RULE.fullmatch(line) for line in text.splitlines())
+    return {match[2]: (match[1], dict(_ATTR.findall(match[3]))) for match in matches if match}
 
 
 def _rule(action: str, device: str, values: dict[str, str]) -> str:
@@ -112,18 +112,18 @@ def tuned(old: str, new: str) -> str:
 
 
 def _sections(text: str) -> dict[str, dict[str, str | None]]:
-    found: dict[str, dict[str, str | None]] = {}
+    sections: dict[str, dict[str, str | None]] = {}
     heading = None
     for raw in text.splitlines():
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
         if line.startswith("["):
-            heading = found.setdefault(line, {})
+            heading = sections.setdefault(line, {})
         elif heading is not None:
             name, sign, value = line.partition("=")
             heading[name.strip()] = value.strip() if sign else None
-    return found
+    return sections
 
 
 def _text(old: str, new: str, lines: list[str], more: list[str]) -> str:

@@ -152,7 +152,7 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
     expected = history.expected(stack, state) if tree.live or state is not None else {}
     who = survey(tree, stack)
     packages: dict[str, str | None] = {}
-    found = []
+    rows = []
     for device in stack.devices.values():
         if only is not None and device.name not in only:
             continue
@@ -164,7 +164,7 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
         values = tuple(replace(value, ineffective=tuple(_about(value.attribute, idle))) for value in values)
         applications = {id(entry.application): entry.application for entry in expected.get(device.name, {}).values()}
         stale = tuple(line for application in applications.values() for line in _stale(application, device, stack))
-        found.append(DeviceStatus(device, values, stale, tuple(applications.values())))
+        rows.append(DeviceStatus(device, values, stale, tuple(applications.values())))
     present = {history.names_drive(device) for device in stack.devices.values()}
     missing = (
         [
@@ -177,7 +177,7 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
         else []
     )
     read = f"{who.read}; not there: {who.absent}" if who.absent else who.read
-    return Status(tuple(found), tuple(dict.fromkeys(missing)), [], who.places, who.not_evaluated, read)
+    return Status(tuple(rows), tuple(dict.fromkeys(missing)), [], who.places, who.not_evaluated, read)
 
 
 def _about(attribute: str, idle: list[Ineffective]) -> Iterator[Ineffective]:
@@ -191,7 +191,7 @@ def _worth_showing(device: BlockDevice, expected: dict[str, Expected] | None, na
     """`named`: somebody asked for it; else devices without a drive of their own are passed over."""
     if device.kind in ("partition", "optical") or device.details.get("hidden_path"):
         return False
-    return named or bool(expected) or (device.size_bytes > 0 and device.kind not in ("loop", "zram", "nbd", "ram"))
+    return named or bool(expected) or (device.size_bytes > 0 and device.kind not in ("loop", "zram", "ram"))
 
 
 def _values(
@@ -283,25 +283,25 @@ def _why(device: BlockDevice, name: str, current: str | None, stack: Stack, tree
         return twice_scheduled(device, tree)
     if name == "device/queue_depth" and device.transport == "usb":
         return usb_depth(device)
-    if name == "queue/nr_requests" and (found := in_flight(device)) is not None:
-        count, by = found
+    if name == "queue/nr_requests" and (requests := in_flight(device)) is not None:
+        count, by = requests
         return f"at most {count} in flight, bound by {by}"
     return ""
 
 
 def _stale(application: Application, device: BlockDevice, stack: Stack) -> list[str]:
-    found = []
+    lines = []
     evidence = application.evidence
     if evidence is not None:
         if evidence.kernel and stack.kernel and evidence.kernel != stack.kernel:
-            found.append(f"run {evidence.run_id} was measured under kernel {evidence.kernel}, this is {stack.kernel}")
+            lines.append(f"run {evidence.run_id} was measured under kernel {evidence.kernel}, this is {stack.kernel}")
         # The drive's kernel name may have been another one when it was measured.
         name = next(
             (named for named, drive in application.drives.items() if drive == history.names_drive(device)), None
         )
         then = evidence.firmware.get(name or device.name)
         if then and device.firmware and then != device.firmware:
-            found.append(f"run {evidence.run_id} was measured with firmware {then}, this is {device.firmware}")
+            lines.append(f"run {evidence.run_id} was measured with firmware {then}, this is {device.firmware}")
     if not application.persisted and application.boot != boot_id():
-        found.append(f"set on {application.at[:10]} without --persist, and the machine has been restarted since")
-    return found
+        lines.append(f"set on {application.at[:10]} without --persist, and the machine has been restarted since")
+    return lines

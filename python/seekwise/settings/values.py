@@ -11,16 +11,16 @@ from seekwise.linux.setters import effect
 
 def settings_of(device: BlockDevice) -> dict[str, str]:
     """{attribute: value} of everything that seekwise can set and the stack knows."""
-    found = {f"queue/{name}": value for name, value in device.queue.items() if name in QUEUE}
+    values = {f"queue/{name}": value for name, value in device.queue.items() if name in QUEUE}
     if device.scheduler:
-        found["queue/scheduler"] = device.scheduler
-    found |= {f"queue/iosched/{name}": value for name, value in device.iosched.items()}
+        values["queue/scheduler"] = device.scheduler
+    values |= {f"queue/iosched/{name}": value for name, value in device.iosched.items()}
     if device.queue_depth is not None:
-        found["device/queue_depth"] = str(device.queue_depth)
+        values["device/queue_depth"] = str(device.queue_depth)
     for name in ("stripe_cache_size", "group_thread_cnt"):
         if name in device.details:
-            found[f"md/{name}"] = str(device.details[name])
-    return found
+            values[f"md/{name}"] = str(device.details[name])
+    return values
 
 
 QUEUE = (

@@ -59,28 +59,28 @@ def array_spec(system: System, values: Mapping[str, Value]) -> Spec | None:
             f"system {system.name} has {len(system.chunk_kib)} chunk sizes, but an array has one",
             hint="write them under `[settings]` as chunk_kib = [...]",
         )
-    found: Spec = {"level": str(level), "members": drives}
+    spec: Spec = {"level": str(level), "members": drives}
     if "chunk_kib" in values:
         # A level without chunks in a sweep over chunks stays as it is.
         if level not in UNSTRIPED:
-            found["chunk_kib"] = values["chunk_kib"]
+            spec["chunk_kib"] = values["chunk_kib"]
     elif system.chunk_kib and not (level in UNSTRIPED and system.raid_level not in UNSTRIPED):
-        found["chunk_kib"] = system.chunk_kib[0]
+        spec["chunk_kib"] = system.chunk_kib[0]
     layout = values.get("layout", system.layout)
     if layout is not None:
-        found["layout"] = layout
+        spec["layout"] = layout
     limit = values.get("sync_speed_max", system.options.get("sync_speed_max"))
     action = values.get("sync_action", system.options.get("sync_action"))
     if action is not None and limit != 0 and level not in UNPROTECTED:
-        found |= _at_work(found, str(action), None if limit is None else int(limit))
+        spec |= _at_work(spec, str(action), None if limit is None else int(limit))
     for name in ARRAY_OPTIONS:
         value = values.get(name, system.options.get(name))
         if value is not None:
-            _option(found, name, value)
-    return found
+            _option(spec, name, value)
+    return spec
 
 
-def _at_work(found: Mapping[str, object], action: str, limit: int | None) -> Spec:
+def _at_work(array: Mapping[str, object], action: str, limit: int | None) -> Spec:
     """A rebuild, resync or check that takes at most `limit` KiB/s of a drive."""
     if action not in ACTIONS:
         raise UsageError(f"sync_action is {action!r}", hint=f"one of {', '.join(ACTIONS)}")
@@ -90,23 +90,23 @@ def _at_work(found: Mapping[str, object], action: str, limit: int | None) -> Spe
     return {"resync": speed, **({"missing": [0]} if action == "recover" else {})}
 
 
-def _option(found: Spec, name: str, value: Value) -> None:
+def _option(array: Spec, name: str, value: Value) -> None:
     match name:
         case "missing":
             # The drives that have failed, apart from each other as far as they can be: copies of RAID 10 lie side by
             # side.
-            count, members = int(value), int(found["members"])
+            count, members = int(value), int(array["members"])
             if count > members:
                 raise UsageError(f"{count} drives of an array of {members} cannot be missing")
-            found["missing"] = sorted({place * members // max(count, 1) for place in range(count)})
+            array["missing"] = sorted({place * members // max(count, 1) for place in range(count)})
         case "resync_kib_s":
             if int(value) > 0:
-                found["resync"] = {**found.get("resync", {}), "min_kib_s": int(value)}
+                array["resync"] = {**array.get("resync", {}), "min_kib_s": int(value)}
         case "bitmap" if str(value) == "internal-1g":
             # Internal, with bits of a GiB: fewer pages to write, more to bring in line after a crash.
-            found |= {"bitmap": "internal", "bitmap_chunk_kib": 1 << 20}
+            array |= {"bitmap": "internal", "bitmap_chunk_kib": 1 << 20}
         case "sync_action" | "sync_speed_max":
             # Both together say what runs.
             pass
         case _:
-            found[name] = value
+            array[name] = value

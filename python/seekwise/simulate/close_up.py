@@ -172,7 +172,7 @@ def _served(rows: Sequence[Sequence[Any]], *, members_only: bool) -> list[Served
     bios: dict[int, deque[tuple[int, int, int]]] = defaultdict(deque)
     inserted: dict[tuple[int, int], deque[int]] = defaultdict(deque)
     issued: dict[tuple[int, int], deque[tuple[int, int, int, int]]] = defaultdict(deque)
-    found: list[ServedRequest] = []
+    requests: list[ServedRequest] = []
     for time, event, op, sector, sectors, process in rows:
         match event:
             case "submit" if not members_only:
@@ -186,10 +186,10 @@ def _served(rows: Sequence[Sequence[Any]], *, members_only: bool) -> list[Served
                 issued[sector, sectors].append((arrival, time, thread, count))
             case "complete" if issued[sector, sectors]:
                 arrival, issue, thread, count = issued[sector, sectors].popleft()
-                found.append(
+                requests.append(
                     ServedRequest(arrival / 1e6, issue / 1e6, time / 1e6, sector, sectors, op != "R", thread, max(count - 1, 0))
                 )  # fmt: skip
-    return found
+    return requests
 
 
 def _bios_of(

@@ -68,7 +68,7 @@ def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[t
     asked = [(name, _in_state(spec, change)) for name, change in STATES.items() for spec in whole]
     answers = _core_answers([spec for _, spec in asked])
     idle = _speed(_core_answers([_in_state(_idle(whole[0]), STATES["rebuilding"])]), None)
-    found = []
+    results = []
     for name in STATES:
         mine = [answer for (state, _), answer in zip(asked, answers, strict=True) if state == name]
         phases = [
@@ -80,8 +80,8 @@ def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[t
         throughputs = [phase["bytes"] * 1e9 / phase["elapsed_ns"] for phase in phases]
         loaded = _speed(mine, operation)
         slowdown = max(idle / max(loaded, arrays.MIN_KIB_S), 1.0) if idle and loaded else None
-        found.append((name, StateResult(mine[0]["array"], sum(throughputs) / len(throughputs), slowdown)))
-    return tuple(found)
+        results.append((name, StateResult(mine[0]["array"], sum(throughputs) / len(throughputs), slowdown)))
+    return tuple(results)
 
 
 def _core_answers(specs: list[Spec]) -> list[Answer]:

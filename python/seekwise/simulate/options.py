@@ -15,7 +15,7 @@ def drive_parameters(system: str, options: Mapping[str, Value], others: Collecti
     Raises UsageError for one that is no number, as a drive's parameters are; the model itself refuses numbers that it
     does not know.
     """
-    found = {}
+    parameters = {}
     for key, value in options.items():
         if key in others:
             continue
@@ -24,5 +24,5 @@ def drive_parameters(system: str, options: Mapping[str, Value], others: Collecti
                 f"system {system} has the unknown option `{key}`",
                 hint=suggestion.hint(key, others, "parameters of a drive model are numbers"),
             )
-        found[key] = float(value)
-    return found
+        parameters[key] = float(value)
+    return parameters

@@ -79,25 +79,25 @@ def _file_system(system: System, members: Sequence[str], loads: Sequence[Workloa
     """Partition, logical volume, file system, mount point; nothing where the load goes to the bare device."""
     device = "/dev/md0" if system.raid_level is not None and system.controller is None else f"/dev/{members[0]}"
     kind = system.options.get("filesystem") or ("ext4" if system.options.get("volume") == "lvm_ext4" else None)
-    found = []
+    commands = []
     size = system.options.get("partition_gib")
     if size is not None and system.drives == 1:
-        found.append(f"parted -s {device} mklabel gpt mkpart test 1MiB {size}GiB")
+        commands.append(f"parted -s {device} mklabel gpt mkpart test 1MiB {size}GiB")
         device = f"{device}1"
     if system.options.get("volume") == "lvm_ext4":
         extent = f"--size {size}G" if size is not None else "--extents 100%FREE"
-        found += [f"pvcreate {device}", f"vgcreate test {device}", f"lvcreate {extent} --name test test"]
+        commands += [f"pvcreate {device}", f"vgcreate test {device}", f"lvcreate {extent} --name test test"]
         device = "/dev/test/test"
     if kind is not None or any(not load.direct for load in loads):
         kind = kind or "ext4"
-        found += [f"mkfs.{kind} {device}", f"mount {device} {MOUNT}"]
-    return found
+        commands += [f"mkfs.{kind} {device}", f"mount {device} {MOUNT}"]
+    return commands
 
 
 def _before_each(study: Study, loads: Sequence[Workload]) -> list[str]:
-    found = ["sync; echo 3 > /proc/sys/vm/drop_caches"] if any(not load.direct for load in loads) else []
-    found += [f"fstrim -v {MOUNT}"] if study.design.trim else []
-    return [*found, f"sleep {study.design.wait:g}"] if study.design.wait else found
+    commands = ["sync; echo 3 > /proc/sys/vm/drop_caches"] if any(not load.direct for load in loads) else []
+    commands += [f"fstrim -v {MOUNT}"] if study.design.trim else []
+    return [*commands, f"sleep {study.design.wait:g}"] if study.design.wait else commands
 
 
 def tiotest(workload: Workload) -> list[str]:
@@ -148,12 +148,12 @@ def fio_job(workload: Workload) -> list[str]:
     """A job file with a global section and a section for each operation, at the first thread count and request size."""
     if not workload.operations:
         raise UsageError("a load without operations has no job file")
-    found = ["[global]", f"size={size_word(workload.size)}", f"direct={int(workload.direct)}"]
-    found += [f"bs={size_word(workload.block_bytes[0])}", f"ioengine={workload.engine or 'psync'}"]
-    found += [f"iodepth={workload.iodepth[0]}"] if workload.iodepth[0] > 1 else []
-    found += ["sync=1"] if workload.sync else []
-    found += [f"runtime={workload.runtime:g}", "time_based=1"] if workload.runtime else []
+    job = ["[global]", f"size={size_word(workload.size)}", f"direct={int(workload.direct)}"]
+    job += [f"bs={size_word(workload.block_bytes[0])}", f"ioengine={workload.engine or 'psync'}"]
+    job += [f"iodepth={workload.iodepth[0]}"] if workload.iodepth[0] > 1 else []
+    job += ["sync=1"] if workload.sync else []
+    job += [f"runtime={workload.runtime:g}", "time_based=1"] if workload.runtime else []
     for operation in workload.operations:
-        found += ["", f"[{operation.replace('_', '-')}]", "stonewall", f"rw={FIO_RW[operation]}"]
-        found.append(f"numjobs={workload.threads[0]}")
-    return found
+        job += ["", f"[{operation.replace('_', '-')}]", "stonewall", f"rw={FIO_RW[operation]}"]
+        job.append(f"numjobs={workload.threads[0]}")
+    return job

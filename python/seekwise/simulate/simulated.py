@@ -154,31 +154,31 @@ class SimulatedBackend:
         if storage_trials.is_storage(system, study):
             return self._storage_facts(system)
         compared = arrays.combinations(study) if _varies(system, study) else [{}]
-        found = describe(spec_of_trial(system, compared[0], seed=0, phases=[probe_phase()]))
-        settings = found["settings"]
+        answer = describe(spec_of_trial(system, compared[0], seed=0, phases=[probe_phase()]))
+        settings = answer["settings"]
         current = _of_queue(settings) | {"queue/rotational": str(settings["rotational"])}
         return SystemFacts(
             name=system.name,
-            target=f"{found['drive']} (simulated)",
-            stack=(*_stack(found, compared, system.drives), *controller_lines(system)),
+            target=f"{answer['drive']} (simulated)",
+            stack=(*_stack(answer, compared, system.drives), *controller_lines(system)),
             leaves=(DEVICE,),
-            offered=tuple(found["schedulers"]),
+            offered=tuple(answer["schedulers"]),
             current={DEVICE: current},
             scheduler=settings["scheduler"],
             speed="rotational" if settings["rotational"] else "flash",
         )
 
     def _storage_facts(self, system: System) -> SystemFacts:
-        found = describe(spec_of_trial(_bare(system), {}, seed=0, phases=[probe_phase()]))
+        answer = describe(spec_of_trial(_bare(system), {}, seed=0, phases=[probe_phase()]))
         leaves = tuple(f"sim{index}" for index in range(system.drives))
         return SystemFacts(
             name=system.name,
             target=f"{system.name} (simulated)",
-            stack=(f"{system.name}: {storage_text(system, found)}", *controller_lines(system)),
+            stack=(f"{system.name}: {storage_text(system, answer)}", *controller_lines(system)),
             leaves=leaves,
-            offered=tuple(found["schedulers"]),
-            scheduler=found["settings"]["scheduler"],
-            speed="rotational" if found["settings"]["rotational"] else "flash",
+            offered=tuple(answer["schedulers"]),
+            scheduler=answer["settings"]["scheduler"],
+            speed="rotational" if answer["settings"]["rotational"] else "flash",
         )
 
     def check(self, plan: Plan) -> None:
@@ -342,9 +342,9 @@ def _bare(system: System) -> System:
     )
 
 
-def storage_text(system: System, found: Answer) -> str:
+def storage_text(system: System, answer: Answer) -> str:
     """`RAID 5, chunk 64 KiB, of 3 × ST3250620NS (250 GB), controller 9650-4LP, ext3, NCQ off, Linux 2.6.24`."""
-    drive = f"{found['drive']} ({found['capacity_bytes'] / 1e9:.0f} GB)"
+    drive = f"{answer['drive']} ({answer['capacity_bytes'] / 1e9:.0f} GB)"
     options = system.options
     chunk = f", chunk {system.chunk_kib[0]} KiB," if system.chunk_kib else ""
     level = f"RAID {system.raid_level.removeprefix('raid')}{chunk} of " if system.raid_level else ""
@@ -354,22 +354,22 @@ def storage_text(system: System, found: Answer) -> str:
     parts += [str(options["volume"]).replace("_", " and ")] if "volume" in options else []
     parts += [bytes_text(int(options["partition_gib"]) * 2**30) + " partitions"] if "partition_gib" in options else []
     parts += [f"NCQ {options['ncq']}"] if "ncq" in options else []
-    return ", ".join([*parts, f"Linux {found['kernel']}"])
+    return ", ".join([*parts, f"Linux {answer['kernel']}"])
 
 
-def _stack(found: Answer, compared: Sequence[dict[str, Value]] = (), drives: int = 1) -> tuple[str, ...]:
+def _stack(answer: Answer, compared: Sequence[dict[str, Value]] = (), drives: int = 1) -> tuple[str, ...]:
     """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`; of arrays that are compared what
     all have, and what differs."""
-    size, kernel = capacity_text(found["capacity_bytes"]), f"Linux {found['kernel']}"
-    array = found.get("array")
+    size, kernel = capacity_text(answer["capacity_bytes"]), f"Linux {answer['kernel']}"
+    array = answer.get("array")
     values = {name: dict.fromkeys(values.get(name) for values in compared) for name in arrays.FACTORS}
     varied = {name for name, found_values in values.items() if len(found_values) > 1}
     if array is None and "raid_level" not in varied:
-        return (f"{DEVICE}: {found['drive']}, {size}, {kernel}",)
+        return (f"{DEVICE}: {answer['drive']}, {size}, {kernel}",)
     array = array or {"level": "", "members": drives, "chunk_kib": 0, "missing": [], "survives_failures": 0}
     texts = {name: either([str(value) for value in values[name]]) for name in varied}
     level = re.sub(r"raid(?=\d)", "RAID ", texts.get("raid_level", str(array["level"])))
-    parts = [f"{level} of {texts.get('drives', array['members'])} × {found['drive']}"]
+    parts = [f"{level} of {texts.get('drives', array['members'])} × {answer['drive']}"]
     parts += [f"chunk {texts.get('chunk_kib', array['chunk_kib'])} KiB"] if array["chunk_kib"] else []
     parts += [f"{len(array['missing'])} missing"] if array["missing"] and "missing" not in varied else []
     parts += ["bitmap"] if array.get("bitmap", "none") != "none" and "bitmap" not in varied else []
@@ -427,13 +427,13 @@ def _phases_of(result: Answer, thread: str, load: Load) -> list[Phase]:
     if not load.beside:
         return [_phase(result, thread)]
     groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.beside)]
-    found = []
+    phases = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         phase = _phase({**result, **own, "operation": name}, thread)
         # Rates over time are kept for all groups together. A group has threads of its own, which the combination's key
         # does not say.
-        found.append(replace(phase, windows=(), details={**phase.details, "group_threads": threads}))
-    return found
+        phases.append(replace(phase, windows=(), details={**phase.details, "group_threads": threads}))
+    return phases
 
 
 def _units(result: Answer, thread: str, use: Use) -> Phase:

@@ -85,14 +85,14 @@ def setup_of_combination(study: Study, system: System, load: Load, values: dict[
         raise NotModelled(f"iodepth {load.iodepth} through the page cache, whose calls wait one by one")
     if load.iodepth > 1 and load.sync:
         raise NotModelled(f"`sync` with iodepth {load.iodepth}")
-    found = of_system(study, system)
-    found = replace(
-        found,
+    setup = of_system(study, system)
+    setup = replace(
+        setup,
         direct=load.direct,
         block_bytes=load.block_bytes,
         file_bytes=load.size_bytes,
         memory_bytes=load.memory_limit_bytes,
-        random_ios=next((phase.ios_per_thread for phase in load.phases if phase.ios_per_thread), found.random_ios),
+        random_ios=next((phase.ios_per_thread for phase in load.phases if phase.ios_per_thread), setup.random_ios),
         iodepth=load.iodepth,
         samples=GNOME_DISKS_SAMPLES if load.program == SAMPLED else None,
         sync=load.sync,
@@ -104,25 +104,25 @@ def setup_of_combination(study: Study, system: System, load: Load, values: dict[
         queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
     )
     if "chunk_kib" in values:
-        found = replace(found, chunk_kib=int(values["chunk_kib"]))
+        setup = replace(setup, chunk_kib=int(values["chunk_kib"]))
     if "raid_level" in values:
-        found = replace(found, level=str(values["raid_level"]))
+        setup = replace(setup, level=str(values["raid_level"]))
     if "drives" in values:
-        found = replace(found, drives=int(values["drives"]))
-    if found.level is not None and system.controller is None:
+        setup = replace(setup, drives=int(values["drives"]))
+    if setup.level is not None and system.controller is None:
         array = arrays.array_spec(system, values) or {}
-        found = replace(found, array={name: value for name, value in array.items() if name not in OF_SETUP})
+        setup = replace(setup, array={name: value for name, value in array.items() if name not in OF_SETUP})
     if "read_ahead_kb" in values:
-        found = replace(found, read_ahead_kib=int(values["read_ahead_kb"]))
+        setup = replace(setup, read_ahead_kib=int(values["read_ahead_kb"]))
     if "queue_depth" in values:
         depth = int(values["queue_depth"])
         if depth == 1:
-            found = replace(found, ncq=False)
+            setup = replace(setup, ncq=False)
         elif system.controller is not None:
             raise NotModelled(f"queue_depth {depth} behind a controller, other than 1 (NCQ off)")
         else:
-            found = replace(found, queue_depth=depth)
-    return found
+            setup = replace(setup, queue_depth=depth)
+    return setup
 
 
 def _queue(values: dict[str, Value]) -> dict[str, object]:
@@ -147,14 +147,14 @@ def phase_requests(
         setup = setup_of_combination(study, system, load, values)
     except NotModelled as missing:
         return [PhaseRequest(phase.operation, None, str(missing)) for phase in load.phases]
-    found = []
+    requests = []
     for phase in load.phases:
         try:
             text = trials.spec(setup, phase.operation, scheduler, load.threads, seed)
-            found.append(PhaseRequest(phase.operation, text))
+            requests.append(PhaseRequest(phase.operation, text))
         except NotModelled as missing:
-            found.append(PhaseRequest(phase.operation, None, str(missing)))
-    return found
+            requests.append(PhaseRequest(phase.operation, None, str(missing)))
+    return requests
 
 
 def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> str | None:
@@ -191,7 +191,7 @@ def records(
     asked = [requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
     specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
     results = dict(zip(specs, trials.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
-    found = []
+    made = []
     for (trial, seed, attempt), group in zip(batch, asked, strict=True):
         combination = plan.combinations[trial.combination]
         memory = {"memory_bytes": combination.load.memory_limit_bytes} if combination.load.memory_limit_bytes else {}
@@ -204,7 +204,7 @@ def records(
                 spec = own[request.operation] = json.loads(str(request.spec))
                 ticks = trials.prints_ticks(spec["cell"]["queue"]["kernel"])
                 phases += phases_of(request.operation, result, combination.load, ticks=ticks)
-        found.append(
+        made.append(
             Record(
                 **origin(run_id, plan, trial, **memory),
                 provenance="simulated",
@@ -222,7 +222,7 @@ def records(
                 attempt=attempt,
             )
         )
-    return found
+    return made
 
 
 def _controller(specs: dict[str, Spec]) -> dict[str, dict[str, str]]:
@@ -239,11 +239,11 @@ def phases_of(operation: str, result: Answer, load: Load, *, ticks: bool) -> lis
     if not load.beside:
         return [phase(operation, result, load.threads, ticks=ticks)]
     groups = [(operation, load.threads), *((other.phases[0].operation, other.threads) for other in load.beside)]
-    found = []
+    phases = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         made = phase(name, {**result, **own}, threads, ticks=ticks)
-        found.append(replace(made, details={**made.details, "group_threads": threads}))
-    return found
+        phases.append(replace(made, details={**made.details, "group_threads": threads}))
+    return phases
 
 
 def phase(operation: str, result: Answer, threads: int, *, ticks: bool) -> Phase:

@@ -247,15 +247,15 @@ def _job(name: str, operation: str, load: Load) -> dict[str, object]:
 def pace_of(load: Load) -> dict[str, object]:
     """When and with which priority threads begin their requests, where a load says something of it."""
     times = {"think_ns": load.think_s, "start_ns": load.start_delay_s, "stagger_ns": load.start_stagger_s}
-    found: dict[str, object] = {name: round(seconds * 1e9) for name, seconds in times.items() if seconds}
+    pace: dict[str, object] = {name: round(seconds * 1e9) for name, seconds in times.items() if seconds}
     if load.rate_limit_bytes is not None:
-        found["rate_iops"] = load.rate_limit_bytes / load.block_bytes
-        found["poisson"] = load.arrivals == "poisson"
+        pace["rate_iops"] = load.rate_limit_bytes / load.block_bytes
+        pace["poisson"] = load.arrivals == "poisson"
     if load.io_class is not None:
-        found["class"] = load.io_class.replace("-", "_")
+        pace["class"] = load.io_class.replace("-", "_")
     if load.io_priority is not None:
-        found["level"] = load.io_priority
-    return found
+        pace["level"] = load.io_priority
+    return pace
 
 
 def background_jobs(load: Load) -> list[dict[str, object]]:

@@ -46,7 +46,7 @@ def phase(use: Use, capacity_bytes: int, rotational: bool, seed: int, share: flo
     """The phase of a trial. `share`: of the usual time."""
     lead_s, counted_s = (share * seconds for seconds in SECONDS[rotational])
     lead_s = lead_s if any(job.role == "background" for job in use.job) else 0.0
-    jobs = [(job, found) for job in use.job if (found := _recording(job)) is not None]
+    jobs = [(job, recording) for job in use.job if (recording := _recording(job)) is not None]
     try:
         programs = placed.programs(
             jobs, capacity_bytes, seed, lead_ns=round(lead_s * 1e9), patience_ns=round(PATIENCE_S[rotational] * 1e9)

@@ -54,10 +54,10 @@ def model_of(target: str, kernel: str | None) -> Model:
     name = known["id"]
     default = trial_spec.default_scheduler(kernel, name)
     probe = {"seed": 0, "device": {"model": name}, "queue": {"scheduler": default, "kernel": kernel}}
-    found = trial_spec.describe({**probe, "phases": [phase_of([], 0.1)]})
+    answer = trial_spec.describe({**probe, "phases": [phase_of([], 0.1)]})
     rotational = known.get("kind") in ("hdd", "disk", "rotating")
     return Model(
-        name, known["name"], kernel, rotational, int(found["capacity_bytes"]), tuple(found["schedulers"]), default
+        name, known["name"], kernel, rotational, int(answer["capacity_bytes"]), tuple(answer["schedulers"]), default
     )
 
 
@@ -127,10 +127,10 @@ def program_spec(
 
 def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, share: float) -> Spec:
     """The same of a system of a study, which may be an array."""
-    found = trial_spec.describe(
+    answer = trial_spec.describe(
         trial_spec.spec_of_trial(system, dict(values), seed=0, phases=[trial_spec.probe_phase()])
     )
-    rotational, capacity = bool(found["settings"]["rotational"]), int(found["capacity_bytes"])
+    rotational, capacity = bool(answer["settings"]["rotational"]), int(answer["capacity_bytes"])
     phase = use_programs.phase(use, capacity, rotational, seed, share)
     spec = trial_spec.spec_of_trial(system, dict(values), seed=seed, phases=[phase])
     return _with_host_of_programs(spec, use, values)

@@ -130,5 +130,5 @@ class Brief:
         )
 
     def _shared(self, value: dict[str, T]) -> dict[str, T]:
-        found: dict[str, T] = self._kept.setdefault(repr(value), value)
-        return found
+        shared: dict[str, T] = self._kept.setdefault(repr(value), value)
+        return shared

@@ -281,13 +281,13 @@ class Store:
 
     def runs(self) -> list[Run]:
         """Every run that can be read, oldest first; of any other `damage` tells."""
-        found = []
+        runs = []
         for row in self._rows("SELECT * FROM run ORDER BY created_at, run_id", ()):
             try:
-                found.append(_run(row, self.path))
+                runs.append(_run(row, self.path))
             except (ValueError, TypeError, RecursionError) as error:
                 self.damage.append(f"run {str(row['run_id'])[:40]} cannot be read and is left out: {str(error)[:100]}")
-        return found
+        return runs
 
     def run(self, name: str) -> Run:
         """The run of that id, the newest of that name (`--name`, or of the study), or the run whose id alone begins so.

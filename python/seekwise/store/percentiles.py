@@ -62,8 +62,8 @@ def percentiles(histogram: Mapping[int, int], wanted: Iterable[float] = LISTED) 
     """{percent: upper bound of its bin} of those that are supported, and of the median in any case."""
     operations = sum(histogram.values())
     return {
-        f"{percent:g}": found
+        f"{percent:g}": value
         for percent in wanted
         if (percent == 50.0 or is_supported(operations, percent))
-        and (found := percentile_ns(histogram, percent)) is not None
+        and (value := percentile_ns(histogram, percent)) is not None
     }

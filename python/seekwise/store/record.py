@@ -7,18 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
-
-from annotated_types import Ge, Le, Lt  # of pydantic, without loading it
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from seekwise.store.percentiles import is_supported, percentile_ns, percentiles
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 Provenance = Literal["measured", "virtual", "simulated"]
 NUMBER_MOST = 10**18
 """No count of bytes, requests or nanoseconds of one trial is larger: 1e18 ns are 31 years."""
-Number = Annotated[float, Ge(-NUMBER_MOST), Le(NUMBER_MOST)]
-Amount = Annotated[float, Ge(0), Le(NUMBER_MOST)]
-Whole = Annotated[int, Ge(0), Le(NUMBER_MOST)]
+
+
+@dataclass(frozen=True)
+class Within:
+    """Bounds of a number. They are pydantic's where it reads a record; it is not loaded for that here."""
+
+    least: int
+    most: int
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return cast("CoreSchema", {**handler(source), "ge": self.least, "le": self.most})
+
+
+Number = Annotated[float, Within(-NUMBER_MOST, NUMBER_MOST)]
+Amount = Annotated[float, Within(0, NUMBER_MOST)]
+Whole = Annotated[int, Within(0, NUMBER_MOST)]
 """A database may come from anywhere: `codec` refuses what is not of these where it is read, so that no reader has to
 look again."""
 
@@ -152,7 +167,7 @@ class Record:
     factors: dict[str, str | int | Number | bool]
     """Every factor of this combination by name: scheduler, threads, block_bytes, chunk_bytes, ncq, …"""
     provenance: Provenance
-    seed: Annotated[int, Ge(0), Lt(2**64)]
+    seed: Annotated[int, Within(0, 2**64 - 1)]
     started_at: str
     phases: tuple[Phase, ...]
     settings_seen: dict[str, dict[str, str]] = field(default_factory=dict)

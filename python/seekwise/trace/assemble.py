@@ -128,13 +128,13 @@ class Assembler:
         `process`: its index in the notes.
         """
         kind, flags = flags_of(letters)
-        found = _Open(time, sector, sectors, kind, flags, process)
+        request = _Open(time, sector, sectors, kind, flags, process)
         if not _is_flush(kind, flags, sectors):
-            self._add((device, sector), found)
+            self._add((device, sector), request)
             return
-        found.kind, found.sector = int(Kind.FLUSH), 0
+        request.kind, request.sector = int(Kind.FLUSH), 0
         waiting = self._flushes.setdefault(device, [])
-        waiting.append(found)
+        waiting.append(request)
         if len(waiting) > FLUSHES_MAX:
             self._row(waiting.pop(0), device, UNKNOWN)
             self.given_up += 1
@@ -171,9 +171,9 @@ class Assembler:
         """The request enters the scheduler (`block_rq_insert`); only the first insert counts."""
         if _is_flush(*flags_of(letters), sectors):
             return
-        found = self._known(time, device, sector, sectors, letters, process)
-        if found.insert == UNKNOWN:
-            found.insert = time
+        request = self._known(time, device, sector, sectors, letters, process)
+        if request.insert == UNKNOWN:
+            request.insert = time
 
     def issue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
         """The driver gets the request (`block_rq_issue`); after a requeue, the last issue counts. Flushes under way are
@@ -186,31 +186,31 @@ class Assembler:
             for flush in waiting:
                 flush.issue = time if flush.issue == UNKNOWN else flush.issue
             return
-        found = self._known(time, device, sector, sectors, letters, process)
-        found.issue = time
-        found.left = max(sectors, 1)
+        request = self._known(time, device, sector, sectors, letters, process)
+        request.issue = time
+        request.left = max(sectors, 1)
 
     def complete(self, time: int, device: int, sector: int, sectors: int, letters: str) -> bool:
         """True when a chunk is full."""
         if _is_flush(*flags_of(letters), sectors):
             return self._flushed(time, device)
         key = (device, sector)
-        found = self._open.get(key)
-        if found is None:
+        request = self._open.get(key)
+        if request is None:
             # A flush is reported a second time, as the empty write that asked for it.
             self.orphans += sectors > 0
             return False
-        if 0 < sectors < found.sectors:
+        if 0 < sectors < request.sectors:
             # In part: the rest goes on from there.
             self._take(key)
-            done = _Open(found.arrival, sector, sectors, found.kind, found.flags, found.process)
-            done.insert, done.issue, done.merged = found.insert, found.issue, found.merged
+            done = _Open(request.arrival, sector, sectors, request.kind, request.flags, request.process)
+            done.insert, done.issue, done.merged = request.insert, request.issue, request.merged
             full = self._row(done, device, time)
-            found.sector, found.sectors, found.merged = sector + sectors, found.sectors - sectors, 0
-            self._add((device, found.sector), found)
+            request.sector, request.sectors, request.merged = sector + sectors, request.sectors - sectors, 0
+            self._add((device, request.sector), request)
             return full
         self._take(key)
-        return self._row(found, device, time)
+        return self._row(request, device, time)
 
     def complete_bio(self, time: int, device: int, sector: int, sectors: int, letters: str) -> bool:
         """The end of a bio of a device without requests; True when a chunk is full.
@@ -220,11 +220,11 @@ class Assembler:
         if _is_flush(*flags_of(letters), sectors):
             return self._flushed(time, device)
         key = (device, sector) if (device, sector) in self._open else self._ends.get((device, sector + sectors))
-        found = self._take(key) if key else None
-        if found is None:
+        request = self._take(key) if key else None
+        if request is None:
             self.orphans += sectors > 0
             return False
-        return self._row(found, device, time)
+        return self._row(request, device, time)
 
     def _flushed(self, time: int, device: int) -> bool:
         """What was issued is done; without issue events, all that waits."""
@@ -240,9 +240,9 @@ class Assembler:
 
     def requeue(self, device: int, sector: int) -> None:
         """The driver gives the request back (`block_rq_requeue`): its time in the device has not begun."""
-        found = self._open.get((device, sector))
-        if found is not None:
-            found.issue = UNKNOWN
+        request = self._open.get((device, sector))
+        if request is not None:
+            request.issue = UNKNOWN
 
     def begin_again(self, ns: int) -> None:
         """Another recording follows, whose times begin anew at `ns`: it is shown behind the first, and what was open
@@ -259,9 +259,9 @@ class Assembler:
             self.notes.sentences.append(f"{self.given_up:,} requests were never seen to end")
 
     def _cut(self) -> None:
-        for (device, _), found in list(self._open.items()):
-            found.flags |= int(Flag.CUT)
-            self._row(found, device, UNKNOWN)
+        for (device, _), request in list(self._open.items()):
+            request.flags |= int(Flag.CUT)
+            self._row(request, device, UNKNOWN)
         for device, waiting in self._flushes.items():
             for flush in waiting:
                 flush.flags |= int(Flag.CUT)
@@ -274,16 +274,16 @@ class Assembler:
         """The request of an event; one whose start was not seen starts here."""
         kind, flags = flags_of(letters)
         key = (device, sector)
-        found = self._open.get(key)
-        if found is None:
-            found = _Open(time, sector, sectors, kind, flags, process)
-            self._add(key, found)
-        elif sectors > found.sectors:
+        request = self._open.get(key)
+        if request is None:
+            request = _Open(time, sector, sectors, kind, flags, process)
+            self._add(key, request)
+        elif sectors > request.sectors:
             # It took in bios whose merges were not seen.
-            self._ends.pop((device, found.sector + found.sectors), None)
-            found.sectors = sectors
-            self._ends[device, found.sector + sectors] = key
-        return found
+            self._ends.pop((device, request.sector + request.sectors), None)
+            request.sectors = sectors
+            self._ends[device, request.sector + sectors] = key
+        return request
 
     def _add(self, key: tuple[int, int], request: _Open) -> None:
         before = self._take(key)
@@ -299,26 +299,26 @@ class Assembler:
             self.given_up += 1
 
     def _take(self, key: tuple[int, int]) -> _Open | None:
-        found = self._open.pop(key, None)
-        if found is not None:
-            end = (key[0], found.sector + found.sectors)
+        request = self._open.pop(key, None)
+        if request is not None:
+            end = (key[0], request.sector + request.sectors)
             if self._ends.get(end) == key:
                 del self._ends[end]
-        return found
+        return request
 
-    def _row(self, found: _Open, device: int, complete: int) -> bool:
+    def _row(self, request: _Open, device: int, complete: int) -> bool:
         return self.rows.add(
             Request(
-                found.arrival,
-                found.sector,
-                found.sectors,
-                found.kind,
-                insert_ns=found.insert,
-                issue_ns=found.issue,
+                request.arrival,
+                request.sector,
+                request.sectors,
+                request.kind,
+                insert_ns=request.insert,
+                issue_ns=request.issue,
                 complete_ns=complete,
-                flags=found.flags,
+                flags=request.flags,
                 device=device,
-                process=found.process,
-                merged=min(found.merged, MERGED_MOST),
+                process=request.process,
+                merged=min(request.merged, MERGED_MOST),
             )
         )

@@ -76,14 +76,14 @@ class CloseUp:
     @property
     def busy(self) -> list[tuple[float, float]]:
         """Times (from, to) in ms during which the drive had at least one request."""
-        found: list[list[float]] = []
+        stretches: list[list[float]] = []
         for one in sorted((*self.requests, *self.later), key=lambda request: request.issue):
             start, end = max(one.issue, 0.0), min(one.end, self.span_ms)
-            if found and start <= found[-1][1]:
-                found[-1][1] = max(found[-1][1], end)
+            if stretches and start <= stretches[-1][1]:
+                stretches[-1][1] = max(stretches[-1][1], end)
             elif end > start:
-                found.append([start, end])
-        return [(start, end) for start, end in found]
+                stretches.append([start, end])
+        return [(start, end) for start, end in stretches]
 
     @property
     def idle_share(self) -> float:
@@ -95,13 +95,13 @@ class CloseUp:
         """(time, requests under way from then on), scheduler queue and drive together."""
         steps = [(max(one.arrival, 0.0), 1) for one in (*self.requests, *self.later)]
         steps += [(one.end, -1) for one in self.requests if one.end < self.span_ms]
-        found: list[tuple[float, int]] = [(0.0, 0)]
+        depths: list[tuple[float, int]] = [(0.0, 0)]
         for time, step in sorted(steps):
-            if time == found[-1][0]:
-                found[-1] = (time, found[-1][1] + step)
+            if time == depths[-1][0]:
+                depths[-1] = (time, depths[-1][1] + step)
             else:
-                found.append((time, found[-1][1] + step))
-        return found
+                depths.append((time, depths[-1][1] + step))
+        return depths
 
     @property
     def depth_mean(self) -> float:

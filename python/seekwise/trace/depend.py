@@ -172,11 +172,11 @@ def loop(rows: np.ndarray) -> Loop | None:
     return Loop(False, int(before.max()) + 1, ignores, expected, int(came_at_least[1:2].sum()), (0.0, 0.0, 0.0))
 
 
-def _unless_paced(rows: np.ndarray, found: Loop | None) -> Loop | None:
+def _unless_paced(rows: np.ndarray, loop: Loop | None) -> Loop | None:
     known = rows[rows["complete_ns"] >= rows["arrival_ns"]]
-    if found is None or not found.closed or not paced.is_paced(known["arrival_ns"], np.sort(known["complete_ns"])):
-        return found
-    return replace(found, closed=False, sure=0.0, think_ns=(0.0, 0.0, 0.0), is_paced=True)
+    if loop is None or not loop.closed or not paced.is_paced(known["arrival_ns"], np.sort(known["complete_ns"])):
+        return loop
+    return replace(loop, closed=False, sure=0.0, think_ns=(0.0, 0.0, 0.0), is_paced=True)
 
 
 def _time_at_least(arrivals: np.ndarray, done: np.ndarray) -> np.ndarray:

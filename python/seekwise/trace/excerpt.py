@@ -53,9 +53,9 @@ def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
     what is stored cannot be read."""
     document = extra.get(KEY)
     uses = document.get("uses") if isinstance(document, dict) else None
-    found = uses.get(use) if isinstance(uses, dict) else None
+    kept_of_use = uses.get(use) if isinstance(uses, dict) else None
     try:
-        settings = found["settings"].items() if found else ()
+        settings = kept_of_use["settings"].items() if kept_of_use else ()
         return [Traced(name, setting["span_ns"] / 1e6, _unpacked(setting)) for name, setting in settings]
     except (KeyError, TypeError, ValueError, AttributeError, zlib.error):
         return []

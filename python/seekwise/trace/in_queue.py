@@ -153,8 +153,8 @@ def _gaps(issued: np.ndarray, completed: np.ndarray, end_ns: int) -> np.ndarray:
     if len(issued) > len(completed):
         last = completed[-1] if len(completed) else 0
         gaps = np.append(gaps, max(end_ns - max(last, issued[len(completed)]), 0))
-    found: np.ndarray = np.maximum(gaps, 0)
-    return found
+    positive: np.ndarray = np.maximum(gaps, 0)
+    return positive
 
 
 def _pair(seconds: np.ndarray) -> tuple[float, float]:

@@ -231,7 +231,7 @@ def _programs(
     shared = [place for place in counts if place not in set(alone)]
     by_group: dict[str, int] = {}
     groups: list[Group] = []
-    found: dict[int, TracedProgram] = {}
+    programs: dict[int, TracedProgram] = {}
     # Foreground first, so that its names are among those that are shown.
     alone.sort(key=lambda place: (decided[place].role != "foreground", -counts[place], place))
     first = 0
@@ -248,7 +248,7 @@ def _programs(
             groups.append(Group("all" if group == "?" else group, shape.role))
         groups[by_group[group]].programs += 1
         groups[by_group[group]].rows += counts[place]
-        found[place] = TracedProgram(name, shape, by_group[group], first, counts[place])
+        programs[place] = TracedProgram(name, shape, by_group[group], first, counts[place])
         first += counts[place]
     if shared:
         rows = sum(counts[place] for place in shared)
@@ -258,8 +258,8 @@ def _programs(
         groups[by_group[OTHERS]].programs += len(shared)
         groups[by_group[OTHERS]].rows += rows
         rest = TracedProgram(OTHERS, Shape("open", 0, False, "foreground"), by_group[OTHERS], first, rows)
-        found |= dict.fromkeys(shared, rest)
-    return found, groups
+        programs |= dict.fromkeys(shared, rest)
+    return programs, groups
 
 
 @dataclass

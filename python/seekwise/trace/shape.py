@@ -49,25 +49,25 @@ class Shape:
 def shapes(rows: np.ndarray, names: list[str]) -> dict[int, Shape]:
     """By place of the program. `rows`: a sample of the trace, in the order of arrival."""
     places, counts = np.unique(rows["process"], return_counts=True)
-    found: dict[int, Shape] = {}
+    by_program: dict[int, Shape] = {}
     own = {}
     for place in places[np.argsort(-counts, kind="stable")]:
         program = rows[rows["process"] == place]
         own[int(place)] = program
-        found[int(place)] = _shape(names[place] if place < len(names) else "?", program)
-        if len(found) >= 1000:
+        by_program[int(place)] = _shape(names[place] if place < len(names) else "?", program)
+        if len(by_program) >= 1000:
             break
-    chained = [place for place, shape in found.items() if shape.how == "replies" or shape.role == "journal"]
+    chained = [place for place, shape in by_program.items() if shape.how == "replies" or shape.role == "journal"]
     for place in chained[:PARTNERS_MAX]:
         after = tuple(
             other
             for other in chained[:PARTNERS_MAX]
             if other != place
-            and _waits_for(own[place], own[other], "journal" in (found[place].role, found[other].role))
+            and _waits_for(own[place], own[other], "journal" in (by_program[place].role, by_program[other].role))
         )
         if after:
-            found[place] = replace(found[place], after=after)
-    return found
+            by_program[place] = replace(by_program[place], after=after)
+    return by_program
 
 
 def _shape(name: str, rows: np.ndarray) -> Shape:

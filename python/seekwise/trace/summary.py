@@ -106,43 +106,43 @@ class TraceFigures:
 
 def summary_of(chunks: Iterable[np.ndarray]) -> Summary:
     """The summary of a trace."""
-    found = Summary()
+    summary = Summary()
     ends: dict[int, int] = {}
     for chunk in chunks:
         if len(chunk):
-            _add(found, chunk, ends)
-    return found
+            _add(summary, chunk, ends)
+    return summary
 
 
-def _add(found: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:
+def _add(summary: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:
     arrival, sectors, kind = chunk["arrival_ns"], chunk["sectors"], chunk["kind"]
-    if not found.requests:
-        found.first_ns = int(arrival.min())
+    if not summary.requests:
+        summary.first_ns = int(arrival.min())
     latest = int(max(arrival.max(), chunk["complete_ns"].max()))
-    found.first_ns = min(found.first_ns, int(arrival.min()))
-    found.last_ns = max(found.last_ns, latest)
-    found.requests += len(chunk)
-    found.kinds += np.bincount(np.minimum(kind, 4), minlength=5)
-    found.bytes += np.bincount(np.minimum(kind, 4), weights=sectors * 512.0, minlength=5).astype(np.int64)
-    found.sync += int(((chunk["flags"] & Flag.SYNC) > 0).sum())
-    found.cut += int(((chunk["flags"] & Flag.CUT) > 0).sum())
-    _fit(found, latest, int(chunk["sector"].max()))
-    when = np.clip(arrival // found.bin_ns, 0, TIME_BINS - 1)
+    summary.first_ns = min(summary.first_ns, int(arrival.min()))
+    summary.last_ns = max(summary.last_ns, latest)
+    summary.requests += len(chunk)
+    summary.kinds += np.bincount(np.minimum(kind, 4), minlength=5)
+    summary.bytes += np.bincount(np.minimum(kind, 4), weights=sectors * 512.0, minlength=5).astype(np.int64)
+    summary.sync += int(((chunk["flags"] & Flag.SYNC) > 0).sum())
+    summary.cut += int(((chunk["flags"] & Flag.CUT) > 0).sum())
+    _fit(summary, latest, int(chunk["sector"].max()))
+    when = np.clip(arrival // summary.bin_ns, 0, TIME_BINS - 1)
     done = chunk["complete_ns"] >= arrival
     latency = np.where(done, chunk["complete_ns"] - arrival, 0)
-    np.add.at(found.outstanding_ns, when[done], latency[done])
-    where = np.clip(chunk["sector"] // found.offset_sectors, 0, OFFSET_BINS - 1)
+    np.add.at(summary.outstanding_ns, when[done], latency[done])
+    where = np.clip(chunk["sector"] // summary.offset_sectors, 0, OFFSET_BINS - 1)
     data = sectors > 0
-    np.add.at(found.offsets, (when[data], where[data]), 1)
+    np.add.at(summary.offsets, (when[data], where[data]), 1)
     for code in (int(Kind.READ), int(Kind.WRITE)):
         chosen = kind == code
-        np.add.at(found.rate[code], when[chosen], 1)
-        np.add.at(found.moved[code], when[chosen], sectors[chosen] * 512)
+        np.add.at(summary.rate[code], when[chosen], 1)
+        np.add.at(summary.moved[code], when[chosen], sectors[chosen] * 512)
         place = np.log2(np.maximum(latency[chosen & done], 1)) * PER_OCTAVE
-        found.latency_ns[code] += np.bincount(np.minimum(place.astype(int), LATENCY_BINS - 1), minlength=LATENCY_BINS)
+        summary.latency_ns[code] += np.bincount(np.minimum(place.astype(int), LATENCY_BINS - 1), minlength=LATENCY_BINS)
         size = np.log2(np.maximum(sectors[chosen & data], 1)).astype(int)
-        found.sizes[code] += np.bincount(np.minimum(size, 39), minlength=40)
-    _sequential(found, chunk, ends)
+        summary.sizes[code] += np.bincount(np.minimum(size, 39), minlength=40)
+    _sequential(summary, chunk, ends)
     for process in np.unique(chunk["process"]):
         own = chunk["process"] == process
         counts = (
@@ -151,40 +151,40 @@ def _add(found: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:
             (own & (kind == Kind.WRITE)).sum(),
             sectors[own].sum() * 512,
         )
-        if process in found.by_process or len(found.by_process) < 100_000:
-            found.by_process[int(process)] = found.by_process.get(int(process), np.zeros(4, np.int64)) + np.array(
+        if process in summary.by_process or len(summary.by_process) < 100_000:
+            summary.by_process[int(process)] = summary.by_process.get(int(process), np.zeros(4, np.int64)) + np.array(
                 counts
             )
 
 
-def _sequential(found: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:
+def _sequential(summary: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:
     """Requests that go on where the one before of the same process ended."""
     for process in np.unique(chunk["process"]):
         own = chunk[chunk["process"] == process]
         own = own[np.argsort(own["arrival_ns"], kind="stable")]
         begins, after = own["sector"], own["sector"] + own["sectors"]
-        found.sequential += int((begins[1:] == after[:-1]).sum()) + int(ends.get(int(process)) == begins[0])
+        summary.sequential += int((begins[1:] == after[:-1]).sum()) + int(ends.get(int(process)) == begins[0])
         ends[int(process)] = int(after[-1])
     while len(ends) > 100_000:
         ends.pop(next(iter(ends)))
 
 
-def _fit(found: Summary, latest: int, sector: int) -> None:
+def _fit(summary: Summary, latest: int, sector: int) -> None:
     """Doubles the widths of the bins until everything fits."""
-    while latest >= found.bin_ns * TIME_BINS:
-        found.bin_ns *= 2
+    while latest >= summary.bin_ns * TIME_BINS:
+        summary.bin_ns *= 2
         for name in ("rate", "moved"):
-            old = getattr(found, name)
+            old = getattr(summary, name)
             new = np.zeros_like(old)
             new[:, : TIME_BINS // 2] = old[:, ::2] + old[:, 1::2]
-            setattr(found, name, new)
+            setattr(summary, name, new)
         for name in ("outstanding_ns", "offsets"):
-            old = getattr(found, name)
+            old = getattr(summary, name)
             new = np.zeros_like(old)
             new[: TIME_BINS // 2] = old[::2] + old[1::2]
-            setattr(found, name, new)
-    while sector >= found.offset_sectors * OFFSET_BINS:
-        found.offset_sectors *= 2
-        old = found.offsets
-        found.offsets = np.zeros_like(old)
-        found.offsets[:, : OFFSET_BINS // 2] = old[:, ::2] + old[:, 1::2]
+            setattr(summary, name, new)
+    while sector >= summary.offset_sectors * OFFSET_BINS:
+        summary.offset_sectors *= 2
+        old = summary.offsets
+        summary.offsets = np.zeros_like(old)
+        summary.offsets[:, : OFFSET_BINS // 2] = old[:, ::2] + old[:, 1::2]

@@ -196,8 +196,8 @@ def _listed(folder: Path) -> list[Path]:
 
 def files_in(folders: Iterable[Path]) -> list[Path]:
     """Every file below these folders, in the order of their names."""
-    found = [Path(root) / name for folder in folders for root, _, names in os.walk(folder) for name in names]
-    return sorted(found)
+    paths = [Path(root) / name for folder in folders for root, _, names in os.walk(folder) for name in names]
+    return sorted(paths)
 
 
 def laid_out(name: str, data: Path, share: DataBudget) -> int:

@@ -35,8 +35,8 @@ DONE = "unit done"
 
 def binaries() -> dict[str, str] | None:
     """{program: path} of a MariaDB server with its tools; None where there is none."""
-    found = {name: path for name in NEEDED if (path := shutil.which(name, path=PATH))}
-    return found if len(found) == len(NEEDED) else None
+    paths = {name: path for name in NEEDED if (path := shutil.which(name, path=PATH))}
+    return paths if len(paths) == len(NEEDED) else None
 
 
 def build(folder: Path) -> int:

@@ -32,10 +32,10 @@ logging_collector = off
 def binaries() -> Path | None:
     """Folder of the newest PostgreSQL server with its tools; None where there is none."""
     folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin"), Path("/usr/bin")]
-    found = [
+    complete = [
         folder for folder in folders if all((folder / name).exists() for name in ("initdb", "postgres", "pgbench"))
     ]
-    return max(found, key=_version, default=None)
+    return max(complete, key=_version, default=None)
 
 
 def _version(folder: Path) -> int:
@@ -85,11 +85,11 @@ def transactions(place: Path, logs: Path, clients: int, each: int) -> list[tuple
         [_tool("pgbench"), "-h", str(place), "-U", "seekwise", "-n", "-c", str(clients), "-t", str(each), "-l",
          f"--log-prefix={logs}/pgbench", "postgres"]
     )  # fmt: skip
-    found = []
+    times = []
     for log in logs.glob("pgbench*"):
         for line in log.read_text().splitlines():
             # client, transaction, time in µs, script, end: seconds and µs (pgbench's documentation, "Per-Transaction
             # Logging")
             words = line.split()
-            found.append((int(words[4]) + int(words[5]) / 1e6, int(words[2]) / 1e6))
-    return sorted(found)
+            times.append((int(words[4]) + int(words[5]) / 1e6, int(words[2]) / 1e6))
+    return sorted(times)

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 @cache
 def attribute_docs(kind: type) -> dict[str, str]:
     """{attribute: the text below it} of a dataclass, its own before those that it inherits."""
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
         assert isinstance(body, ast.ClassDef)
         for line, after in zip(body.body, body.body[1:], strict=False):
             text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else None
             if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(text, str):
-                found[line.target.id] = " ".join(text.split())
-    return found
+                docs[line.target.id] = " ".join(text.split())
+    return docs
 
 
 class Described(GenerateJsonSchema):

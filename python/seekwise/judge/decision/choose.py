@@ -111,12 +111,12 @@ def deciding(judged: Sequence[Judged]) -> list[Judged]:
 
 def parts_of(judged: Sequence[Judged], setting: str, in_force: str) -> dict[tuple[str, str], Array]:
     """{(use, purpose): draws of the setting's ln gain, its figures averaged}."""
-    found: dict[tuple[str, str], list[Array]] = {}
+    parts: dict[tuple[str, str], list[Array]] = {}
     for entry in judged:
         gain = entry.gain(setting, in_force)
         if gain is not None:
-            found.setdefault((entry.use, entry.purpose), []).append(np.clip(gain, -CAP_LOG, CAP_LOG))
-    return {part: np.mean(draws, axis=0) for part, draws in found.items()}
+            parts.setdefault((entry.use, entry.purpose), []).append(np.clip(gain, -CAP_LOG, CAP_LOG))
+    return {part: np.mean(draws, axis=0) for part, draws in parts.items()}
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,14 @@ def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence
 def harms(gains: Sequence[Array], prices: Sequence[Array]) -> NDArray[np.bool_]:
     """[draw] whether a setting harms, by its ln gains in the parts of a purpose and in all others."""
     most = np.max(gains, axis=0)
-    found: NDArray[np.bool_] = (np.mean(gains, axis=0) < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
+    harmful: NDArray[np.bool_] = (np.mean(gains, axis=0) < -0.01) | (
+        -np.min(gains, axis=0) > np.maximum(most, HARM_LOG)
+    )
     if prices:
-        found |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
+        harmful |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
         lost = np.mean([-gain > np.maximum(most, LOST_LOG) for gain in [*gains, *prices]], axis=0)
-        found |= lost > 0.5
-    return found
+        harmful |= lost > 0.5
+    return harmful
 
 
 def choose(
@@ -162,7 +164,7 @@ def choose(
     mine, price = deciding(judged), deciding(others)
     if not mine:
         return Choice(in_force, False, 0.0, 0.0, 0.0, 0.0, 0.0) if judged else None
-    known = {name: found for name in candidates if (found := utility(mine, name, in_force, price)) is not None}
+    known = {name: gains for name in candidates if (gains := utility(mine, name, in_force, price)) is not None}
     if in_force not in known or len(known) < 2 <= len(candidates):
         return None
     best = np.max([weighed.gain for weighed in known.values()], axis=0)
@@ -197,7 +199,7 @@ def by_purpose(
     judged: Sequence[Judged], in_force: str, candidates: Sequence[str], *, is_vetoed: bool = False
 ) -> dict[Purpose, Choice]:
     """The choice for each purpose that something was judged for."""
-    found: dict[Purpose, Choice] = {}
+    choices: dict[Purpose, Choice] = {}
     purposes: tuple[Purpose, ...] = ("responsive", "throughput")
     for purpose in purposes:
         own = [entry for entry in judged if entry.purpose == purpose]
@@ -205,8 +207,8 @@ def by_purpose(
             others = [entry for entry in judged if entry.purpose != purpose]
             choice = choose(own, in_force, candidates, others=others, is_vetoed=is_vetoed)
             if choice is not None:
-                found[purpose] = choice
-    return found
+                choices[purpose] = choice
+    return choices
 
 
 def _alternative(known: Mapping[str, Utility], in_force: str) -> Alternative | None:
@@ -224,7 +226,7 @@ def changes_of(judged: Sequence[Judged], setting: str | None, in_force: str, *, 
     known = [
         (entry, standing) for entry in judged if setting is not None and (standing := entry.of(setting)) is not None
     ]
-    found = [
+    changes = [
         Change(
             entry.use,
             entry.title,
@@ -238,7 +240,7 @@ def changes_of(judged: Sequence[Judged], setting: str | None, in_force: str, *, 
         for entry, one in known
         if one.ratio is not None and one.verdict == ("better" if better else "worse")
     ]
-    return tuple(sorted(found, key=lambda change: -abs(capped(math.log(change.ratio)))))
+    return tuple(sorted(changes, key=lambda change: -abs(capped(math.log(change.ratio)))))
 
 
 def regret_log(choice: Choice | None) -> float:

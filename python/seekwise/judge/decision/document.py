@@ -51,8 +51,8 @@ class UseVerdict:
 
 def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list[PurposeDecision]:
     """`asked`: for the uses that were named, if any were."""
-    found = [_purpose(name, choice) for name, choice in by_purpose.items()]
-    return found if asked is None else [*found, _purpose("asked", asked)]
+    decisions = [_purpose(name, choice) for name, choice in by_purpose.items()]
+    return decisions if asked is None else [*decisions, _purpose("asked", asked)]
 
 
 def _purpose(name: Literal["responsive", "throughput", "asked"], choice: Choice) -> PurposeDecision:

@@ -170,18 +170,20 @@ def _left_behind(data: Observed, w: Array, rest: Array, variance: float) -> Arra
 def _explained(data: Observed, w: Array, rest: Array, variance: float) -> Array:
     """What quantities that were known before each period explain of it, one after the other, drawn towards nothing as
     far as chance would explain as much."""
-    found = np.zeros(len(rest))
+    explained = np.zeros(len(rest))
     if data.known is None or len(rest) < KNOWN_LEAST:
-        return found
+        return explained
     for column in data.known.T:
         x = np.where(np.isfinite(column), column, np.nanmean(column) if np.isfinite(column).any() else 0.0)
         x = x - np.average(x, weights=w)
         power = float((w * x * x).sum())
         if power <= 1e-12:
             continue
-        slope = float((w * x * (rest - found)).sum()) / power
-        found = found + max(0.0, 1 - CARRY_SURE * variance / (slope**2 * power)) * slope * x if slope else found
-    return found
+        slope = float((w * x * (rest - explained)).sum()) / power
+        explained = (
+            explained + max(0.0, 1 - CARRY_SURE * variance / (slope**2 * power)) * slope * x if slope else explained
+        )
+    return explained
 
 
 def estimate(data: Observed) -> Effects:
@@ -232,13 +234,13 @@ def _stalls(data: Observed) -> NDArray[np.bool_]:
 def with_trades(data: Sequence[Observed], uses: Sequence[str], jobs: Sequence[str]) -> list[Observed]:
     """Each figure with the periods in which another job of its use did far better than usual."""
     far_better = [_far_better(observed) for observed in data]
-    found = []
+    with_trade = []
     for i, observed in enumerate(data):
         others = [far_better[j] for j in range(len(data)) if uses[j] == uses[i] and jobs[j] != jobs[i]]
         periods = set().union(*others)
         traded = np.array([key in periods for key in _keys(observed)], bool)
-        found.append(replace(observed, traded=traded) if traded.any() else observed)
-    return found
+        with_trade.append(replace(observed, traded=traded) if traded.any() else observed)
+    return with_trade
 
 
 def _keys(data: Observed) -> list[tuple[str, int, int]]:
@@ -291,16 +293,16 @@ def _between_stretches(data: Observed, used: NDArray[np.bool_], fit: _Fit) -> Ar
     kinds = np.unique(data.stretch)
     if len(kinds) < 3:
         return np.zeros(k)
-    found, expected = [], []
+    squares, expected = [], []
     for stretch in kinds:
         for j in range(k):
             mine = used & (data.stretch == stretch) & (data.setting == j)
             if mine.sum() >= 2:
-                found.append(float(fit.residual[mine].mean()) ** 2)
+                squares.append(float(fit.residual[mine].mean()) ** 2)
                 expected.append(float(fit.residual[mine].var(ddof=1)) / mine.sum())
-    if len(found) < 3 * k / 2:
+    if len(squares) < 3 * k / 2:
         return np.zeros(k)
-    beyond = max(0.0, float(np.mean(found)) - float(np.mean(expected)))
+    beyond = max(0.0, float(np.mean(squares)) - float(np.mean(expected)))
     return np.full(k, beyond / len(kinds))
 
 

@@ -67,7 +67,7 @@ def entries_of(grid: ValueGrid, unsteady: Unsteady = MappingProxyType({}), *, ex
     noise = control_noise(grid, pairs)
     purpose, unit, factor = METRICS.get(grid.metric, ("throughput", "", 1.0))
     more = more_is_better(grid.metric)
-    found = []
+    entries = []
     for c, combination in enumerate(grid.combinations):
         asked = [s for s, name in enumerate(grid.settings) if grid.asked[c, s] and name not in left_out]
         if len(asked) < 2:
@@ -87,13 +87,13 @@ def entries_of(grid: ValueGrid, unsteady: Unsteady = MappingProxyType({}), *, ex
             for number, log in _logs(grid, c, s, math.log(factor)).items()
         ]
         figures = Values(names, tuple(rows))
-        found.append(
+        entries.append(
             UseFigure(
                 combination, grid.metric, unit, more, threshold_loss(grid.metric), figures, title=combination, purpose=purpose,
                 kind=grid.metric, table=grid.table, conditions=conditions,
             )
         )  # fmt: skip
-    return found
+    return entries
 
 
 def _logs(grid: ValueGrid, combination: int, setting: int, log_factor: float) -> dict[int, float]:

@@ -88,10 +88,10 @@ RATIOS = {
 
 def dense(bins: dict[int, int]) -> Array:
     """The histogram as an array of counts, one place per bin."""
-    found = np.zeros(BINS)
+    counts = np.zeros(BINS)
     if bins:
-        found[np.fromiter(bins, int)] = np.fromiter(bins.values(), float)
-    return found
+        counts[np.fromiter(bins, int)] = np.fromiter(bins.values(), float)
+    return counts
 
 
 def quantile_ns(counts: Array, q: float) -> float:

@@ -171,7 +171,7 @@ class _Places:
 
     def draws(self, weights: Mapping[str, Array], count: int) -> Array:
         effects, k = self.figure.effects, len(self.index)
-        found = np.full((count, len(effects.mean)), np.nan)
+        drawn = np.full((count, len(effects.mean)), np.nan)
         w = np.array([weights[name] for name in self.settings])
         shares, _ = self.level_shares(w)
         random = np.random.default_rng([SEED, zlib.crc32(self.figure.luck.encode())])
@@ -193,9 +193,9 @@ class _Places:
             gain = tau2 / (tau2 + v)
             start = self.levels[level] + self.centre[j, which]
             middle = start + gain * (effects.mean[at] - start)
-            found[:, at] = middle + np.sqrt(gain * v) * z
-            found[:, at] += self._stall(at, u_stall, is_common)
-        return found
+            drawn[:, at] = middle + np.sqrt(gain * v) * z
+            drawn[:, at] += self._stall(at, u_stall, is_common)
+        return drawn
 
     def _stall(self, at: int, u: Array, is_common: NDArray[np.bool_]) -> Array:
         """ln of what stalls leave of a setting's goodness on average; nothing apart where they strike every setting
@@ -225,17 +225,17 @@ def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
     """{setting: shares of the scales}, learned over all entries."""
     names = list(dict.fromkeys(name for place in places for name in place.settings))
     base = np.concatenate([np.array(prior.shares) * (1 - sum(GENERAL_SHARES)), GENERAL_SHARES])
-    found = dict.fromkeys(names, base)
+    weights = dict.fromkeys(names, base)
     if prior.weight <= 0:
-        return found
+        return weights
     for _ in range(EM_STEPS):
         sums = dict.fromkeys(names, prior.weight * base)
         for place in places:
-            seen = place.responsibilities(np.array([found[name] for name in place.settings]))
+            seen = place.responsibilities(np.array([weights[name] for name in place.settings]))
             for j, name in enumerate(place.settings):
                 sums[name] = sums[name] + seen[j]
-        found = {name: total / total.sum() for name, total in sums.items()}
-    return found
+        weights = {name: total / total.sum() for name, total in sums.items()}
+    return weights
 
 
 def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> list[tuple[Array, Array, frozenset[str]]]:
@@ -260,7 +260,7 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
     programs: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for one in elsewhere:
         programs.setdefault((one.kind, one.setting), []).append((one.program, one.log, one.variance))
-    found = []
+    parts = []
     for figure in figures:
         mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)
         for at, name in enumerate(figure.settings):
@@ -268,8 +268,8 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
             others += programs.get((figure.kind, name), ())
             if len({use for use, _, _ in others}) >= GENERAL_USES_LEAST:
                 mean[at], variance[at] = _random_effects(others)
-        found.append((mean, variance, frozenset(n for n in figure.settings if programs.get((figure.kind, n)))))
-    return found
+        parts.append((mean, variance, frozenset(n for n in figure.settings if programs.get((figure.kind, n)))))
+    return parts
 
 
 def _random_effects(others: Sequence[tuple[str, float, float]]) -> tuple[float, float]:

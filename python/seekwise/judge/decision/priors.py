@@ -44,15 +44,15 @@ def usual_of(drive: str | None) -> Prior:
     if drive is None:
         return PROGRAMS
     known = _programs()
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for kind in dict.fromkeys(program["kind"] for program in known):
         mine = [program for program in known if program["kind"] == kind]
         own = [program for program in mine if program["drive"] == drive]
-        found += own if len(own) >= PROGRAMS_LEAST else mine
-    on = ", ".join(dict.fromkeys(program["drive"] for program in found))
-    source = f"{PROGRAMS.source}; {len(found)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
+        rows += own if len(own) >= PROGRAMS_LEAST else mine
+    on = ", ".join(dict.fromkeys(program["drive"] for program in rows))
+    source = f"{PROGRAMS.source}; {len(rows)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
     return replace(
-        PROGRAMS, source=source, elsewhere=tuple(one for program in found for one in _against_middle(program))
+        PROGRAMS, source=source, elsewhere=tuple(one for program in rows for one in _against_middle(program))
     )
 
 

@@ -63,7 +63,7 @@ def period_of(phase: Phase, record: Record) -> JobPeriod:
 
 def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
     """One entry per judged metric of each use that has enough rounds."""
-    found: list[UseFigure] = []
+    use_figures: list[UseFigure] = []
     for use in plan.uses:
         mine = [
             record
@@ -73,7 +73,7 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
         for metric in use.metrics:
             figures = merged(mine, plan.labels, metric)
             if any(map(figures.rounds, figures.settings)):
-                found.append(
+                use_figures.append(
                     UseFigure(
                         use.name,
                         metric.name,
@@ -96,7 +96,7 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
                         ),
                     )
                 )
-    return found
+    return use_figures
 
 
 def _work(use: Use, metric: UseMetric) -> str:
@@ -131,11 +131,11 @@ def without_control(label: str) -> str:
 
 def _settings_before(records: Sequence[Record]) -> list[str | None]:
     """The setting of the period before each, within its stretch."""
-    found: list[str | None] = []
+    settings: list[str | None] = []
     for last, record in zip([None, *records], records, strict=False):
         same = last is not None and last.conditions.get("stretch") == record.conditions.get("stretch")
-        found.append(without_control(last.setting) if last is not None and same else None)
-    return found
+        settings.append(without_control(last.setting) if last is not None and same else None)
+    return settings
 
 
 def _known_before(record: Record) -> tuple[float, ...]:
@@ -203,7 +203,7 @@ def made(
     )
 
 
-def is_enough(found: Decided, plan: LivePlan) -> bool:
+def is_enough(decision: Decided, plan: LivePlan) -> bool:
     """Whether each answer that was asked for is expected to lose next to nothing."""
-    asked = [found.stated] if plan.group is not None else [found.choice, *found.by_purpose.values()]
+    asked = [decision.stated] if plan.group is not None else [decision.choice, *decision.by_purpose.values()]
     return all(choices.regret_log(choice) < choices.REGRET_ENOUGH_LOG for choice in asked)

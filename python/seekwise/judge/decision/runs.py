@@ -131,12 +131,12 @@ def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
     improvement where all of at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed`
     where some do.
     """
-    found = set(outcomes)
-    if len(found) == 1 and not (found & DIFFERENCES and needs_confirmation and len(outcomes) < PAIRS_LEAST):
+    kinds = set(outcomes)
+    if len(kinds) == 1 and not (kinds & DIFFERENCES and needs_confirmation and len(outcomes) < PAIRS_LEAST):
         return outcomes[-1]
-    if found & DIFFERENCES:
+    if kinds & DIFFERENCES:
         return UNCONFIRMED
-    return "undecided" if "undecided" in found else "small"
+    return "undecided" if "undecided" in kinds else "small"
 
 
 def mean_interval(intervals: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
@@ -150,11 +150,11 @@ def mean_interval(intervals: Sequence[tuple[float, float, float]]) -> tuple[floa
 
 def over_pairs(pairs: Sequence[Sequence[UseChange]], *, needs_confirmation: bool) -> list[UseChange]:
     """The changes of the newest pair of runs, the last one, with what all pairs say together."""
-    found = []
+    changes = []
     for newest in pairs[-1]:
         key = (newest.use, newest.metric, newest.setting)
         same = [change for pair in pairs for change in pair if (change.use, change.metric, change.setting) == key]
         outcome = together([change.outcome for change in same], needs_confirmation=needs_confirmation)
         ratio, low, high = mean_interval([(change.ratio, change.low, change.high) for change in same])
-        found.append(replace(newest, outcome=outcome, ratio=ratio, low=low, high=high))
-    return found
+        changes.append(replace(newest, outcome=outcome, ratio=ratio, low=low, high=high))
+    return changes

@@ -38,7 +38,7 @@ class SeenFigure:
 
 def figures(records: Sequence[Record], plan: LivePlan) -> list[SeenFigure]:
     """One for each use and figure that has values."""
-    found: list[SeenFigure] = []
+    seen: list[SeenFigure] = []
     for use in plan.uses:
         mine = [record for record in records if record.valid and record.factors.get("use") == use.name]
         mine = [record for record in mine if record.setting in plan.labels]
@@ -50,8 +50,8 @@ def figures(records: Sequence[Record], plan: LivePlan) -> list[SeenFigure]:
             values = _values(mine, plan.labels, metric)
             known = [SeenValue(name, float(f"{value:.4g}")) for name, value in values.items()]
             if known:
-                found.append(SeenFigure(use.name, kind, metric.unit, known))
-    return found
+                seen.append(SeenFigure(use.name, kind, metric.unit, known))
+    return seen
 
 
 def _values(records: Sequence[Record], settings: Sequence[str], metric: UseMetric) -> dict[str, float]:

@@ -144,7 +144,8 @@ class Values:
 
 
 def values_of(periods: Sequence[tuple[str, float]]) -> Values:
-    """Figures of (setting, value) in the order of time. What has no logarithm is left out."""
+    """Figures of (setting, value) in the order of time, for those who have plain tables of periods: the calibration of the judge, other
+    programs, tests. What has no logarithm is left out."""
     names = tuple(dict.fromkeys(setting.removesuffix(CONTROL_SUFFIX) for setting, _ in periods))
     numbers = rounds_of([setting for setting, _ in periods])
     before = [None, *(setting for setting, _ in periods)][: len(periods)]
@@ -164,16 +165,16 @@ def rounds_of(settings: Sequence[str]) -> list[int]:
     Settings that drop out later do not hold up the rounds after their last period.
     """
     last = {setting: index for index, setting in enumerate(settings)}
-    found: list[int] = []
+    rounds: list[int] = []
     number, start, seen = 0, 0, set()
     for index, setting in enumerate(settings):
-        found.append(number)
+        rounds.append(number)
         seen.add(setting)
         if {name for name, final in last.items() if final >= start} <= seen:
             number, start, seen = number + 1, index + 1, set()
     if seen and number:
         # A round that was cut short joins the one before it: its candidates would have nothing to be compared with.
-        whole = set(settings[found.index(number - 1) : found.index(number)])
+        whole = set(settings[rounds.index(number - 1) : rounds.index(number)])
         if not whole <= seen:
-            found = [min(place, number - 1) for place in found]
-    return found
+            rounds = [min(place, number - 1) for place in rounds]
+    return rounds

@@ -156,13 +156,13 @@ class Judged(UseFigure):
 
     def _drawn(self, setting: str) -> Array | None:
         names = self.figures.settings
-        found = self.draws[:, names.index(setting)] if setting in names else None
-        return found if found is not None and np.isfinite(found).all() else None
+        places = self.draws[:, names.index(setting)] if setting in names else None
+        return places if places is not None and np.isfinite(places).all() else None
 
     def difference(self, setting: str, other: str | None = None) -> Difference | None:
         """The same in numbers."""
-        found = self.gain(setting, other)
-        return None if found is None else Difference.of(found, self.threshold, self.conditions.model_error)
+        gain = self.gain(setting, other)
+        return None if gain is None else Difference.of(gain, self.threshold, self.conditions.model_error)
 
     def behind_best(self, setting: str) -> tuple[float, float, float] | None:
         """(factor by which the best setting is better, 90 % interval), 1 for the best itself; None where it was not measured."""
@@ -182,12 +182,12 @@ class Judged(UseFigure):
     def best(self) -> tuple[str, ...]:
         """Settings that no other one is better than, by the same words; empty while nothing is known."""
         known = [standing.setting for standing in self.standings if standing.value is not None]
-        found = []
+        best = []
         for name in known:
             against = [each for other in known if other != name and (each := self.difference(name, other)) is not None]
             if against and all(standing.word in ("better", "same") for standing in against):
-                found.append(name)
-        return tuple(found)
+                best.append(name)
+        return tuple(best)
 
     @property
     def is_open(self) -> bool:
@@ -210,7 +210,7 @@ def judge(
 def of_any(parts: Sequence[Sequence[Judged]], base: str) -> list[Judged]:
     """What is to be expected of one drive out of several, each judged by itself: every draw is of one of them, in turn, so how much they differ is part
     of how sure anything is."""
-    found = []
+    judged = []
     for use, metric in dict.fromkeys((entry.use, entry.metric) for part in parts for entry in part):
         known = [next((entry for entry in part if (entry.use, entry.metric) == (use, metric)), None) for part in parts]
         members = [entry for entry in known if entry is not None and entry.gain(base, base) is not None]
@@ -240,8 +240,8 @@ def of_any(parts: Sequence[Sequence[Judged]], base: str) -> list[Judged]:
             **fields
             | {"figures": Values(tuple(names), values), "conditions": Conditions(exact=True, model_error=error)}
         )
-        found.append(_judged(entry, None, draws, base))
-    return found
+        judged.append(_judged(entry, None, draws, base))
+    return judged
 
 
 def _with_pairs(judged: Sequence[Judged]) -> list[Judged]:
@@ -275,13 +275,13 @@ def control(entries: Sequence[UseFigure], base: str, prior: Prior = SET_UPS) -> 
     known = [(figure, one) for figure, one in zip(mine, data, strict=True) if one.counts()[-1] >= ROUNDS_MIN]
     if not known:
         return []
-    found = []
+    pairs = []
     drawn = _of_observed([figure for figure, _ in known], [one for _, one in known], prior)
     for (entry, one), (_, draws) in zip(known, drawn, strict=True):
         gap = draws[:, -1] - draws[:, one.settings.index(base)]
         if np.isfinite(gap).all() and (np.abs(gap) > entry.limit_log).mean() >= P_DIFFERS:
-            found.append((entry, Difference.of(gap, entry.threshold)))
-    return found
+            pairs.append((entry, Difference.of(gap, entry.threshold)))
+    return pairs
 
 
 def _drawn(entries: Sequence[UseFigure], prior: Prior) -> list[tuple[Effects | None, Array]]:
@@ -305,7 +305,7 @@ def _without_starved(
             share_below = (draws < best - STARVED_LOG).mean(axis=0)
             names = [name for name, at in zip(entry.figures.settings, share_below, strict=True) if at >= P_BETTER]
             starved.setdefault((entry.use, entry.job), set()).update(names)
-    found = []
+    kept = []
     for entry, (effects, draws) in zip(entries, drawn, strict=True):
         slowed = starved.get((entry.use, entry.job), set()) if entry.is_latency else set()
         at = [i for i, name in enumerate(entry.figures.settings) if name in slowed]
@@ -313,8 +313,8 @@ def _without_starved(
         if at and others:
             draws = draws.copy()
             draws[:, at] = np.minimum(draws[:, at], draws[:, others].min(axis=1, keepdims=True))
-        found.append((effects, draws))
-    return found
+        kept.append((effects, draws))
+    return kept
 
 
 def _is_exact(entry: UseFigure) -> bool:
@@ -360,15 +360,15 @@ def log_of_share(loss: float, more_is_better: bool) -> float:
 def _judged(entry: UseFigure, effects: Effects | None, draws: Array, base: str | None) -> Judged:
     names = entry.figures.settings
     against = base if base in names else names[0] if names else ""
-    found = Judged(
+    judged = Judged(
         **vars(entry) | {"kind": entry.kind or entry.metric},
         base=against,
         rounds=max((_rounds(entry, name) for name in names), default=0),
         quantile=entry.figures.tail if entry.kind == "tail" and isinstance(entry.figures, Merged) else None,
         draws=draws,
     )
-    standings = tuple(_standing(found, effects, i, name) for i, name in enumerate(names))
-    return replace(found, standings=standings)
+    standings = tuple(_standing(judged, effects, i, name) for i, name in enumerate(names))
+    return replace(judged, standings=standings)
 
 
 def _standing(judged: Judged, effects: Effects | None, index: int, name: str) -> CandidateVerdict:

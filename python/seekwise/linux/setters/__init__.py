@@ -13,6 +13,7 @@
 | `tmpfiles` | `w` lines of tmpfiles.d(5) |
 | `tuned` | the active TuneD profile with everything that it includes |
 | `saptune` | `[block]` sections of SUSE's saptune notes |
+| `sysconfig` | ktune of RHEL 5 and 6, sapconf, laptop-mode |
 | `tlp` | `DISK_IOSCHED` of TLP |
 | `scripts` | rc.local, init scripts, unit files and cron tables that write to devices' files; `shell` goes through their text |
 
@@ -35,6 +36,7 @@ from seekwise.linux.setters import (
     mdadm,
     saptune,
     scripts,
+    sysconfig,
     sysfs_conf,
     tlp,
     tmpfiles,
@@ -57,6 +59,7 @@ SOURCES = {
     "tmpfiles": tmpfiles,
     "tuned": tuned,
     "saptune": saptune,
+    "sysconfig": sysconfig,
     "tlp": tlp,
     "script": scripts,
 }

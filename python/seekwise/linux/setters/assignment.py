@@ -10,6 +10,7 @@ BOOT, UDEV, SYSFS, TUNED, SCRIPT = range(5)
 
 KIND_NAMES = {
     "boot": "boot line",
+    "modprobe": "module option",
     "udev": "udev rule",
     "hdparm": "hdparm.conf",
     "sysfs.conf": "sysfs.conf",
@@ -18,6 +19,8 @@ KIND_NAMES = {
     "tuned": "TuneD profile",
     "saptune": "saptune note",
     "tlp": "TLP",
+    "ktune": "ktune",
+    "sapconf": "sapconf",
     "laptop-mode": "laptop-mode",
     "script": "script or unit",
 }

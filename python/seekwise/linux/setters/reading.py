@@ -43,6 +43,7 @@ PLACES = {
     "tmpfiles": ("tmpfiles.d", "files of tmpfiles.d"),
     "tuned": ("TuneD", "TuneD profiles"),
     "saptune": ("saptune", "files of saptune"),
+    "sysconfig": ("ktune, sapconf and laptop-mode", "files of ktune, sapconf and laptop-mode"),
     "tlp": ("TLP", "files of TLP"),
     "script": ("scripts and units", "scripts, units and cron tables"),
 }
@@ -276,6 +277,17 @@ class Reading:
             found = self.located(place)
             if found and (attribute := attribute_of(found[1])) and self.stack.devices[found[0]].kind != "partition":
                 yield found[0], attribute
+
+    def note_absent(self, path: str, file: str, line: int, value: str) -> None:
+        """Notes a line for a device that is not there: `sdX` of an example, or a drive of another machine."""
+        match = re.fullmatch(r"/sys/(?:class/)?block/([\w!.-]{1,64})/((?:queue|device|md)/\w{1,64})", path)
+        if match and match[1] not in self.nodes and (attribute := attribute_of(match[2])):
+            self.ineffective.append(
+                Ineffective(
+                    self.kind, file, line, None, attribute, value, f"there is no {match[1]} on this machine",
+                    "name a disk that is there, or match it by a property: `seekwise apply --persist udev`",
+                )
+            )  # fmt: skip
 
     def name_of(self, node: str) -> str | None:
         """The device behind a path in /dev: its own name, or one of udev's links."""

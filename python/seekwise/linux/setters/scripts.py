@@ -11,23 +11,29 @@ import re
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 from seekwise.linux.setters.shell import Shell, is_worth_reading
 from seekwise.linux.setters.shell_programs import ShellState, Write
 
 FILES = (
     "/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/rc.d/boot.local", "/etc/init.d/boot.local", "/etc/init.d/after.local",
-    "/etc/rc.d/after.local", "/boot/config/go",
+    "/etc/rc.d/after.local", "/boot/config/go", "/etc/cloud/cloud.cfg", "/var/lib/cloud/instance/user-data.txt", "/init.rc",
 )  # fmt: skip
 FOLDERS = {
-    "/etc/local.d": ".start", "/etc/cron.hourly": "", "/etc/cron.daily": "", "/usr/lib/systemd/system-sleep": "", "/etc/pm/power.d": "",
+    "/etc/local.d": ".start", "/etc/rc.local.d": "", "/etc/init": ".conf", "/etc/hotplug.d/block": "", "/etc/ktune.d": ".sh", "/etc/acpi": ".sh",
+    "/etc/cloud/cloud.cfg.d": ".cfg", "/var/lib/cloud/scripts/per-boot": "", "/etc/dinit.d": "", "/data/adb/service.d": ".sh",
+    **{f"{part}/etc/init{below}": ".rc" for part in ("/system", "/vendor", "/odm") for below in ("", "/hw")}, "/etc/cron.hourly": "", "/etc/cron.daily": "", "/usr/lib/systemd/system-sleep": "", "/etc/pm/power.d": "",
     "/etc/pm/sleep.d": "", "/usr/lib/pm-utils/power.d": "", "/etc/runit/core-services": ".sh", "/etc/networkd-dispatcher/routable.d": "",
     "/etc/cron.weekly": "", "/etc/cron.monthly": "", "/etc/network/if-up.d": "", "/etc/profile.d": ".sh", "/usr/local/etc/rc.d": ".sh",
     "/usr/lib/NetworkManager/dispatcher.d": "", "/etc/laptop-mode/batt-start": "", "/etc/laptop-mode/nolm-ac-start": "",
     **{f"/etc/NetworkManager/dispatcher.d{part}": "" for part in ("", "/pre-up.d", "/no-wait.d")},
     **{f"/etc/initramfs-tools/scripts/{part}": "" for part in ("init-top", "init-premount", "local-top", "local-premount", "local-bottom", "init-bottom")},
 }  # fmt: skip
+SUPERVISED = ("/etc/sv", "/etc/service", "/etc/s6/sv")
+"""A folder for each service of runit and s6, with a script `run`."""
+ARGUMENTS = {"system-sleep": "post", "sleep.d": "resume", "power.d": "false"}
+"""What scripts of a folder are called with, where it is not `start`: when the machine wakes, and on mains."""
 CRON = ("/etc/crontab", "/etc/anacrontab")
 CRON_FOLDERS = ("/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs")
 RUN_LEVELS = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d", "/etc/rc.d/rc3.d", "/etc/rc.d/rc5.d", "/etc/runlevels/default",
@@ -42,6 +48,7 @@ ANACRON = re.compile(r"(?:@?\w{1,20})\s+\d{1,9}\s+\S{1,200}\s+")
 """Period in days, delay, name (anacrontab(5))."""
 SCHEDULE = re.compile(r"(?:@\w{1,20}|\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200})\s+")
 USER = re.compile(r"^\S{1,64}\s+")
+WITHOUT_SHELL = re.compile(r">\s{0,4}/sys/|\|\s{0,4}(?:\S{0,80}/)?(?:sudo\s{1,4})?tee\s{1,4}/sys/")
 LONGEST_LINE = 16_384
 
 
@@ -70,6 +77,7 @@ def _writes(reading: Reading) -> Iterator[tuple[Write, bool]]:
     files = list(FILES)
     for folder, ending in FOLDERS.items():
         files += [f"{folder}/{name}" for name in reading.names(folder) if name.endswith(ending)]
+    files += [f"{folder}/{name}/run" for folder in SUPERVISED for name in reading.names(folder)]
     for file in dict.fromkeys([*files, *_init_scripts(reading)]):
         for write in _script(reading, file):
             yield write, file in FILES and write.file == file
@@ -98,13 +106,47 @@ def _script(reading: Reading, file: str) -> Iterator[Write]:
             reading.leave_out(file, None, "a program that is no shell script and names /sys/block")
         return
     if text:
-        state = ShellState(variables={"1": ["start"], "@": ["start"]})
-        yield from Shell(reading, file).script(_with_functions_called(text), state)
+        argument = ARGUMENTS.get(file.split("/")[-2], "start")
+        state = ShellState(variables={"1": [argument], "@": [argument]})
+        yield from Shell(reading, file).script(_with_functions_called(_as_shell(file, text)), state)
 
 
 def _with_functions_called(text: str) -> str:
-    """OpenRC calls `start` of an init script itself."""
-    return f"{text}\nstart\n" if re.match(r"#!.{0,40}(?:openrc-run|runscript)", text) else text
+    """OpenRC calls `start` of an init script itself, and so do the functions of ktune."""
+    is_called = re.match(r"#!.{0,40}(?:openrc-run|runscript)", text) or re.search(
+        r'^\s*process "?\$@', text, re.MULTILINE
+    )
+    return f"{text}\nstart\n" if is_called else text
+
+
+COMMANDS = {
+    "/etc/cloud/": re.compile(r"\s{0,40}-\s{1,8}(?:\[.{0,200}-c,\s*)?['\"]?(.*?)['\"]?\s*\]?\s*"),
+    "/var/lib/cloud/instance/": re.compile(r"\s{0,40}-\s{1,8}(?:\[.{0,200}-c,\s*)?['\"]?(.*?)['\"]?\s*\]?\s*"),
+    "/etc/dinit.d/": re.compile(r"\s{0,40}command\s*=\s*(.*)"),
+}
+"""The command in a line of cloud-init and of dinit."""
+ANDROID = re.compile(r"\s+write\s+(/\S{1,200})\s+(\S{1,200})\s*")
+UPSTART = re.compile(r"(?:pre-start|post-start)?\s*exec\s+(.*)")
+
+
+def _as_shell(file: str, text: str) -> str:
+    """The commands of a file that has them among other lines, each in its own line; a script as it stands."""
+    if file.endswith(".rc"):
+        rows = (ANDROID.fullmatch(line[:500]) for line in text.splitlines())
+        return "\n".join(f"echo {row[2]} > {row[1]}" if row else "" for row in rows)
+    if file.startswith("/etc/init/"):
+        found, inside = [], False
+        for line in text.splitlines():
+            word = line.strip()
+            inside = (inside or word.endswith("script")) and word != "end script"
+            command = UPSTART.fullmatch(word[:LONGEST_LINE])
+            found.append(line if inside and not word.endswith("script") else command[1] if command else "")
+        return "\n".join(found)
+    form = next((form for folder, form in COMMANDS.items() if file.startswith(folder)), None)
+    if form is None or text.startswith("#!"):
+        return text
+    matches = (form.fullmatch(line[:LONGEST_LINE]) for line in text.splitlines())
+    return "\n".join(match[1] if match else "" for match in matches)
 
 
 def _line(reading: Reading, file: str, number: int, command: str, variables: dict[str, list[str]]) -> Iterator[Write]:
@@ -155,6 +197,14 @@ def _unit(reading: Reading, file: str) -> Iterator[Write]:
                 command = value.lstrip("@-:+!|").replace("$$", "$")
                 for specifier, text in (("%i", instance), ("%I", instance)):
                     command = command.replace(specifier, text or "*")
+                if WITHOUT_SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", command)):
+                    reading.ineffective.append(
+                        Ineffective(
+                            "script", path, number, None, "queue/", command[:80], "systemd starts programs without a shell, so `>` and `|` are arguments like any other",
+                            "ExecStart=/bin/sh -c '…'",
+                        )
+                    )  # fmt: skip
+                    continue
                 yield from _line(reading, path, number, command.replace("%%", "%"), variables)
 
 

@@ -59,8 +59,10 @@ class Programs(ABC):
     def _write(self, path: str, value: str, state: ShellState, line: int) -> Iterator[Write]: ...
 
     def _printed(self, name: str, arguments: list[list[str]]) -> list[str]:
-        while arguments and re.fullmatch(r"-[neE]{1,3}", arguments[0][0]):
+        while arguments and re.fullmatch(r"-[neE]{1,3}", option := arguments[0][0]):
             arguments = arguments[1:]
+            if name == "echo" and "e" in option:
+                arguments = [[text.replace("\\n", "\n") for text in words] for words in arguments]
         if name == "printf" and arguments:
             form = arguments[0][0].replace("\\n", "").strip()
             arguments = arguments[1:] if "%" in form and len(arguments) > 1 else [[form], *arguments[1:]]

@@ -27,6 +27,7 @@ def read(reading: Reading) -> Iterator[Setter]:
             if not (sign and name and value) or len(name.split()) != 1:
                 continue
             try:
+                reading.note_absent(f"/sys/{name}", file, number, value)
                 for device, attribute in reading.settings(f"/sys/{name}"):
                     # Without the package nobody reads the file.
                     rank = (assignment.SYSFS, 0, index, number)

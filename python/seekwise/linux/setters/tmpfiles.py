@@ -35,6 +35,7 @@ def read(reading: Reading) -> Iterator[Setter]:
             if len(words) < 7 or words[0].rstrip("+!-=~^$") != "w":
                 continue
             try:
+                reading.note_absent(words[1].strip("\"'"), file, number, _unescaped(words[6]))
                 for device, attribute in reading.settings(words[1].strip("\"'")):
                     rank = (assignment.SYSFS, 1, name, number)
                     yield Setter("tmpfiles", file, number, device, attribute, _unescaped(words[6]), rank)

@@ -19,11 +19,12 @@ from dataclasses import dataclass, field, replace
 
 from seekwise.linux import sysfs
 from seekwise.linux.block_device import BlockDevice, Stack
+from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import EXPANDED, Exhausted, NotEvaluated, Reading
 from seekwise.linux.setters.shell import MOST_IDLE, Shell
-from seekwise.linux.setters.udev_syntax import Refused, Rule, Token, lines
+from seekwise.linux.setters.udev_syntax import CONDITIONS, KEYS, OLD_KEYS, Refused, Rule, Token, lines
 from seekwise.linux.setters.writable import attribute_of
 from seekwise.linux.tree import Tree
 from seekwise.linux.udev import read_udev
@@ -38,7 +39,6 @@ FOLDERS = (
 MENTIONED = ("queue", "bdi", "md/", "cache_type", "read_ahead_kb", "/sys", "%S", "--setra", "hdparm", "RUN")
 """A file with none of these words sets nothing that is looked for here."""
 SETTING = re.compile(r"queue/\w|queue_depth|read_ahead_kb|cache_type|stripe_cache")
-CONDITIONS = frozenset({"==", "!="})
 PROPERTIES_BYTES = 1 << 18
 """Of one device while rules are evaluated."""
 
@@ -89,8 +89,40 @@ def rule_files(tree: Tree) -> list[str]:
     return [file for _, file in sorted(files.items())]
 
 
+WITHOUT_OLD_KEYS = (3, 10)
+"""RHEL 7, the first with udev of systemd; RHEL 6 has 2.6.32."""
+MISNAMED = re.compile(r"[^.]+|.+\.(?:rule|conf|txt|udev|rules\.txt)")
+"""Names of files that were meant to act; one that ends in `.bak` or `.rpmsave` was put aside."""
+
+
+def _unread(reading: Reading) -> None:
+    """Notes files with rules that udev does not read: of another ending, or in /etc/udev itself."""
+    folder = "/etc/udev/rules.d"
+    names = [f"{folder}/{name}" for name in reading.names(folder) if MISNAMED.fullmatch(name)]
+    astray = [f"/etc/udev/{name}" for name in reading.names("/etc/udev") if name.endswith(".rules")]
+    for file in [*names, *astray]:
+        for line in lines(reading.glance(file), file):
+            if SETTING.search(text := line.text if isinstance(line, Refused) else _setting(line)):
+                reason = (
+                    "udev reads files in its rules.d folders alone"
+                    if file in astray
+                    else "udev reads files named *.rules alone"
+                )
+                meant = f"{folder}/{file.rpartition('/')[2].partition('.')[0]}.rules"
+                refused = Refused(file, line.line, text, reason)
+                reading.ineffective.append(replace(_refused(refused), instead=f"name it {meant}"))
+                break
+
+
+def _setting(rule: Rule) -> str:
+    return ", ".join(
+        f'{token.key}{{{token.attribute}}}="{token.value}"' for token in rule.tokens if token.operator not in CONDITIONS
+    )
+
+
 def read(reading: Reading) -> Iterator[Setter]:
     """What udev's rules set on each device when it appears or changes."""
+    _unread(reading)
     files = _files(reading)
     if not files:
         return
@@ -126,11 +158,12 @@ def _files(reading: Reading) -> list[tuple[str, str, list[Rule]]]:
         file for file, text in texts.items() if any(f"{key}{sign}" in text for key in more for sign in ("=", "+="))
     }
     found = []
+    keys = KEYS if kernel_version(reading.stack.kernel) >= WITHOUT_OLD_KEYS else KEYS | OLD_KEYS
     for file, text in texts.items():
         if file not in chosen:
             continue
         rules: list[Rule] = []
-        for line in lines(text, file):
+        for line in lines(text, file, keys):
             reading.spend(5)
             if isinstance(line, Rule):
                 rules.append(line)

@@ -15,9 +15,16 @@ LONGEST_LINE = 16_384
 TOKEN = re.compile(r'([A-Za-z_]+)(?:\{([^}"]{0,512})\})?\s*(==|!=|\+=|-=|:=|=)\s*([ei]{0,2})"')
 KEYS = frozenset(
     "ACTION DEVPATH KERNEL KERNELS NAME SYMLINK SUBSYSTEM SUBSYSTEMS DRIVER DRIVERS ATTR ATTRS SYSCTL ENV CONST TAG TAGS TEST PROGRAM RESULT "  # noqa: SIM905
-    "IMPORT RUN OPTIONS OWNER GROUP MODE SECLABEL GOTO LABEL BUS ID SYSFS PLACE WAIT_FOR WAIT_FOR_SYSFS".split()
+    "IMPORT RUN OPTIONS OWNER GROUP MODE SECLABEL GOTO LABEL WAIT_FOR".split()
 )
-"""Those of systemd 252, and of udev before it."""
+"""Those of systemd 252."""
+OLD_KEYS = frozenset("BUS ID SYSFS PLACE WAIT_FOR_SYSFS".split())  # noqa: SIM905
+"""Of udev before it came into systemd: RHEL 6 has them."""
+CONDITIONS = frozenset({"==", "!="})
+MATCHES = frozenset(
+    "ACTION DEVPATH KERNEL KERNELS SUBSYSTEM SUBSYSTEMS DRIVER DRIVERS ATTRS TAGS CONST TEST RESULT".split()  # noqa: SIM905
+)
+"""Keys that can only be compared: with any other operator udev ignores the line (systemd 252 udev-rules.c: parse_token)."""
 
 ESCAPES = {
     "a": "\a",
@@ -67,7 +74,7 @@ def parse(text: str, file: str) -> list[Rule]:
     return [line for line in lines(text, file) if isinstance(line, Rule)]
 
 
-def lines(text: str, file: str) -> list[Rule | Refused]:
+def lines(text: str, file: str, keys: frozenset[str] = KEYS | OLD_KEYS) -> list[Rule | Refused]:
     """Rules and refused lines, in order."""
     found: list[Rule | Refused] = []
     pieces: list[str] = []
@@ -86,13 +93,13 @@ def lines(text: str, file: str) -> list[Rule | Refused]:
         whole = "".join([*pieces, line])
         pieces = []
         if whole:
-            found.append(_line(whole, file, start))
+            found.append(_line(whole, file, start, keys))
     if pieces:
-        found.append(_line("".join(pieces), file, start))
+        found.append(_line("".join(pieces), file, start, keys))
     return [line for line in found if isinstance(line, Refused) or line.tokens]
 
 
-def _line(line: str, file: str, number: int) -> Rule | Refused:
+def _line(line: str, file: str, number: int, keys: frozenset[str]) -> Rule | Refused:
     if len(line) > LONGEST_LINE:
         return Refused(file, number, line[:200], f"udev ignores a line of more than {LONGEST_LINE:,} characters")
     tokens: list[Token] = []
@@ -109,8 +116,11 @@ def _line(line: str, file: str, number: int) -> Rule | Refused:
         if value is None:
             return Refused(file, number, line[:400], "udev misses the closing quote and ignores the line")
         key, attribute, operator, flags = match.groups()
-        if key not in KEYS:
+        if key not in keys:
             return Refused(file, number, line[:400], f"udev knows no key {key} and ignores the line")
+        if key in MATCHES and operator not in CONDITIONS:
+            reason = f"udev compares {key} with == or != alone; it refuses {key}{operator} and ignores the line"
+            return Refused(file, number, line[:400], reason)
         if "e" in flags:
             unescaped = unescape(value)
             if unescaped is None:

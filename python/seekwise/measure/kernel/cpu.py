@@ -80,14 +80,14 @@ def read_stat(root: Path = Path("/")) -> dict[str, int]:
 
 def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
     """{pid: name and times} of `/proc`."""
-    found: dict[int, ProcessTimes] = {}
+    processes: dict[int, ProcessTimes] = {}
     for pid in process.pids(root):
         try:
             name, fields = process.stat(pid, root)
         except OSError:
             continue  # it ended between the listing and now
         user, system, _, children_system = (int(ticks) for ticks in fields[11:15])
-        found[pid] = ProcessTimes(
+        processes[pid] = ProcessTimes(
             name=name,
             kernel_thread=bool(int(fields[6]) & PF_KTHREAD),
             parent=int(fields[1]),
@@ -95,7 +95,7 @@ def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
             own_ticks=user + system,
             system_ticks=system + children_system,
         )
-    return found
+    return processes
 
 
 def between(before: CpuSnapshot, after: CpuSnapshot, own_pid: int | None = None) -> CpuSpent:

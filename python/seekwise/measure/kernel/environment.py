@@ -53,8 +53,8 @@ def conditions(target: Target) -> dict[str, object]:
 def temperatures(devices: tuple[str, ...]) -> dict[str, float]:
     """{device: degrees Celsius} where the drive has a sensor that the kernel reads (nvme, drivetemp)."""
     tree = open_tree()
-    found = {name: facts.temperature_celsius(tree, name) for name in devices}
-    return {name: value for name, value in found.items() if value is not None}
+    celsius = {name: facts.temperature_celsius(tree, name) for name in devices}
+    return {name: value for name, value in celsius.items() if value is not None}
 
 
 def watch_others(devices: tuple[str, ...], seconds: float) -> dict[str, object]:

@@ -62,10 +62,10 @@ def limited(limit_bytes: int) -> Iterator[MemoryGroup]:
     """A group with this limit, removed at the end."""
     if limit_bytes < LIMIT_LEAST:
         raise UsageError(f"a memory limit of {limit_bytes} bytes is too small for fio", hint="64m is the least")
-    found = controller()
-    if found is None:
+    hierarchy = controller()
+    if hierarchy is None:
         raise MissingError("this kernel offers no memory control groups", hint="use `direct = true` in the workload")
-    folder, version = found
+    folder, version = hierarchy
     me = this_process()
     group = folder / f"{PREFIX}{me.pid}-{me.start_ticks}"
     try:
@@ -90,8 +90,8 @@ def limited(limit_bytes: int) -> Iterator[MemoryGroup]:
 
 def remove_left_behind(root: Path = Path("/")) -> None:
     """Removes groups of runs that were killed; those of runs that live stay, also while they are empty."""
-    found = controller(root)
-    for group in found[0].glob(f"{PREFIX}*") if found else ():
+    hierarchy = controller(root)
+    for group in hierarchy[0].glob(f"{PREFIX}*") if hierarchy else ():
         numbers = group.name.removeprefix(PREFIX).split("-")
         if len(numbers) == 2 and all(number.isdigit() for number in numbers):
             owner = ProcessIdentity(int(numbers[0]), int(numbers[1]), boot_id())

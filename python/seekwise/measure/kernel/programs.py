@@ -11,7 +11,7 @@ from seekwise.control import process
 
 def read(root: Path = Path("/")) -> dict[int, tuple[str, int]]:
     """{pid: (name, bytes it read from and sent to storage)}; kernel threads and what we may not look at are absent."""
-    found: dict[int, tuple[str, int]] = {}
+    programs: dict[int, tuple[str, int]] = {}
     for pid in process.pids(root):
         folder = root / f"proc/{pid}"
         try:
@@ -22,8 +22,8 @@ def read(root: Path = Path("/")) -> dict[int, tuple[str, int]]:
         except OSError:
             continue
         values = dict(line.split(": ") for line in lines if ": " in line)
-        found[pid] = (name, int(values.get("read_bytes", 0)) + int(values.get("write_bytes", 0)))
-    return found
+        programs[pid] = (name, int(values.get("read_bytes", 0)) + int(values.get("write_bytes", 0)))
+    return programs
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,9 @@ class _Observed:
 @contextmanager
 def _observed(attempt: Attempt) -> Iterator[_Observed]:
     """Observes what runs inside."""
-    found = _Observed(attempt)
-    yield found
-    found.end()
+    observed = _Observed(attempt)
+    yield observed
+    observed.end()
 
 
 class KernelSession:

@@ -41,9 +41,9 @@ class PhaseObservation:
 def reason_against(seen: PhaseObservation) -> str | None:
     """The first cause that spoils the phase, or None."""
     for check in (_error, _short, _settings, _resync, _throttled, _cache, _foreign, _depth):
-        found = check(seen)
-        if found is not None:
-            return found
+        reason = check(seen)
+        if reason is not None:
+            return reason
     return None
 
 

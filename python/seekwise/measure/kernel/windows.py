@@ -39,16 +39,16 @@ def take(folder: Path) -> tuple[tuple[float, float], ...]:
 
 
 def _by_window(file: Path) -> dict[int, list[float]]:
-    found: dict[int, list[float]] = {}
+    windows: dict[int, list[float]] = {}
     try:
         lines = file.read_text(errors="replace").splitlines()
     except OSError:
-        return found
+        return windows
     for line in lines:
         parts = line.split(",")
         try:
             window, value = round(int(parts[0]) / WINDOW_MS), float(parts[1])
         except (ValueError, IndexError):
             continue
-        found.setdefault(window, []).append(value)
-    return found
+        windows.setdefault(window, []).append(value)
+    return windows

@@ -84,17 +84,17 @@ def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
     """Fractions of what is in force now. The kernel names its limits in pages (Linux v6.12 mm/vmstat.c), whichever unit
     they were given in."""
     words = dict(line.split() for line in (root / "proc/vmstat").read_text().splitlines())
-    found = {}
+    limits = {}
     for name, counter in (
         ("dirty_bytes", "nr_dirty_threshold"),
         ("dirty_background_bytes", "nr_dirty_background_threshold"),
     ):
         present = int(words.get(counter, 0)) * mmap.PAGESIZE
         parts = [present // part // MIB * MIB for part in DIRTY_PARTS]
-        found[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, size) for size in parts)) if present else ()
+        limits[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, size) for size in parts)) if present else ()
     age = sysfs.read(root / sysfs.SYSTEM_FOLDER / "dirty_expire_centisecs") or "0"
-    found["dirty_expire_centisecs"] = (int(age) // 10, int(age) // 3) if int(age) >= 100 else ()
-    return {name: values for name, values in found.items() if values}
+    limits["dirty_expire_centisecs"] = (int(age) // 10, int(age) // 3) if int(age) >= 100 else ()
+    return {name: values for name, values in limits.items() if values}
 
 
 def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
@@ -110,7 +110,7 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
             notes.append(f"{name} is not tried: no device here has it")
     if system := [name for name in shared if name in DIRTY_NAMES]:
         notes.append(f"{', '.join(system)}: {SYSTEM_WIDE}")
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     combinations = 0
     for scheduler in offered_schedulers(target) or [""]:
         row = schedulers.registry().get(scheduler)
@@ -118,11 +118,11 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():
             for value in values:
-                found.append(combined(target, scheduler, {name: value}))
+                candidates.append(combined(target, scheduler, {name: value}))
         combinations += math.prod(len(values) + 1 for values in values_by_name.values())
-    if not found:
+    if not candidates:
         raise UsageError("none of what --also names is there to change", hint="; ".join(notes) or None)
-    return ExtraLevels(tuple(found), combinations, tuple(notes))
+    return ExtraLevels(tuple(candidates), combinations, tuple(notes))
 
 
 def combined(target: Target, scheduler: str, levels: dict[str, Value]) -> Candidate:

@@ -36,21 +36,21 @@ def offered_schedulers(target: Target) -> list[str]:
 
 def in_force_values(target: Target, names: Sequence[str]) -> dict[str, Value]:
     """Values of these settings as they are now; those that nothing below the target has are left out."""
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for name in names:
         row = checked(name)
         for device in target.places(row):
             text = attributes.current(row.attribute, sysfs.device_folder(device))
             if text is not None:
-                found[name] = int(text) if row.kind == "number" and text.lstrip("-").isdigit() else text
+                values[name] = int(text) if row.kind == "number" and text.lstrip("-").isdigit() else text
                 break
-    return found
+    return values
 
 
-def devices_of(target: Target, found: Iterable[Candidate]) -> tuple[str, ...]:
+def devices_of(target: Target, candidates: Iterable[Candidate]) -> tuple[str, ...]:
     """The devices below the target, and whatever else these candidates change: the limits of the whole machine."""
     names = [device.name for device in target.resolved.chain()]
-    return tuple(dict.fromkeys([*names, *(device for candidate in found for device in candidate.changes)]))
+    return tuple(dict.fromkeys([*names, *(device for candidate in candidates for device in candidate.changes)]))
 
 
 def of_schedulers(target: Target) -> Candidates:
@@ -64,17 +64,17 @@ def product(
     changes: Callable[[dict[str, Value]], Changes] = lambda _: {},
 ) -> list[Candidate]:
     """Every combination of these values and, before them, what is in force. `changes`: what sets a combination."""
-    found: list[Candidate] = []
+    combined: list[Candidate] = []
     for combination in itertools.product(*wanted.values()):
         values = dict(zip(wanted, combination, strict=True))
         label = label_of(values)
-        if any(candidate.label == label for candidate in found):
+        if any(candidate.label == label for candidate in combined):
             continue
         in_force = all(str(value) == str(current.get(name)) for name, value in values.items())
-        found.append(Candidate(label, values, {} if in_force else changes(values), in_force))
-    if not any(candidate.in_force for candidate in found):
-        found.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
-    return sorted(found, key=lambda candidate: not candidate.in_force)
+        combined.append(Candidate(label, values, {} if in_force else changes(values), in_force))
+    if not any(candidate.in_force for candidate in combined):
+        combined.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
+    return sorted(combined, key=lambda candidate: not candidate.in_force)
 
 
 def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]]) -> Candidates:
@@ -82,22 +82,22 @@ def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]]) -> Candida
     for name in wanted:
         _check_name(name, target)
     current = in_force_values(target, list(wanted))
-    found = product(wanted, current, target.changes)
-    now, notes = found[0], []
-    if wanted and len(found) > math.prod(len(set(map(str, values))) for values in wanted.values()):
+    candidates = product(wanted, current, target.changes)
+    now, notes = candidates[0], []
+    if wanted and len(candidates) > math.prod(len(set(map(str, values))) for values in wanted.values()):
         notes.append(f"{label_of(current)} is in force and takes part as well")
-    if len(found) < 2:
+    if len(candidates) < 2:
         raise UsageError(
             f"only {now.label} can be measured: there is nothing to compare it with",
             hint="`seekwise devices PATH` shows what the drives offer; --vary NAME=VALUE,… names values to try",
         )
-    settings_checked(found)
-    return Candidates(tuple(found), tuple(notes))
+    settings_checked(candidates)
+    return Candidates(tuple(candidates), tuple(notes))
 
 
-def settings_checked(found: Sequence[Candidate]) -> None:
+def settings_checked(candidates: Sequence[Candidate]) -> None:
     """Raises for whatever of these values can be known to be refused."""
-    for candidate in found:
+    for candidate in candidates:
         settings.check_values(candidate.changes)
 
 
@@ -109,7 +109,7 @@ def label_of(values: Mapping[str, Value]) -> str:
 
 def parse_vary(texts: Sequence[str]) -> dict[str, list[Value]]:
     """{name: values} of `read_ahead_kb=128,1024`; UsageError names what is wrong and what there is."""
-    found: dict[str, list[Value]] = {}
+    asked: dict[str, list[Value]] = {}
     for text in texts:
         name, equals, listed = text.partition("=")
         name = name.strip()
@@ -127,8 +127,8 @@ def parse_vary(texts: Sequence[str]) -> dict[str, list[Value]]:
             except ValueError as error:
                 raise UsageError(f"--vary {name}={word}: {error}") from None
             values.append(value)
-        found.setdefault(name, []).extend(values)
-    return found
+        asked.setdefault(name, []).extend(values)
+    return asked
 
 
 def _row(name: str) -> Factor:

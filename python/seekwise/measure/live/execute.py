@@ -84,9 +84,9 @@ def carry_out(
             store=store, run=run, plan=plan, environment=seen, switch=switch, deadline_s=deadline_s, watch=watch,
             storage=storage, target=target, program=program, place=place, home=home,
         )  # fmt: skip
-        found = staged.measure(session) if plan.levels else _raced(session)
-        traced.measure(session, found)
-    return found
+        decision = staged.measure(session) if plan.levels else _raced(session)
+        traced.measure(session, decision)
+    return decision
 
 
 def _raced(session: LiveSession) -> Decided:

@@ -72,11 +72,11 @@ class Sampler:
         with self._lock:
             pages, self._pages = self._pages, []
         offset = time.time() - time.monotonic()
-        found = sorted(
+        events = sorted(
             (event for page in pages for event in ring.events(page, self._known)), key=lambda event: event.time
         )
         ends, waits = [], []
-        for event in found:
+        for event in events:
             key = (self._disk.get(event.dev, -1), event.sector)
             if event.event in BEGINS:
                 self._begun.setdefault(key, event.time)
@@ -88,8 +88,8 @@ class Sampler:
                 if begun is not None:
                     ends.append(event.time / 1e9 + offset)
                     waits.append(float(event.time - begun))
-        if found:
-            oldest = found[-1].time - int(FORGET_S * 1e9)
+        if events:
+            oldest = events[-1].time - int(FORGET_S * 1e9)
             self._begun = {key: begun for key, begun in self._begun.items() if begun > oldest}
         return np.array(ends), np.array(waits)
 

@@ -121,15 +121,15 @@ def _moved_within(operations: Operations, start: Array, low: int, start_s: float
 def shares(operations: Operations, start_s: float, end_s: float) -> dict[str, float]:
     """What is known of the units that ended in a window: time spent waiting, data that was still cached; empty for
     fio."""
-    found: dict[str, float] = {}
+    shares_of: dict[str, float] = {}
     low, high = np.searchsorted(operations.end_s, [start_s, end_s])
     if operations.waited_share is None or operations.cached_share is None or low == high:
-        return found
+        return shares_of
     took = operations.latency_ns[low:high]
     if took.sum() > 0:
-        found["waiting_share"] = round(float((operations.waited_share[low:high] * took).sum() / took.sum()), 4)
-    found["cached_share"] = round(float(operations.cached_share[low:high].mean()), 4)
-    return found
+        shares_of["waiting_share"] = round(float((operations.waited_share[low:high] * took).sum() / took.sum()), 4)
+    shares_of["cached_share"] = round(float(operations.cached_share[low:high].mean()), 4)
+    return shares_of
 
 
 def profile(operations: Operations, start_s: float, end_s: float, bin_s: float) -> tuple[list[float], list[float]]:

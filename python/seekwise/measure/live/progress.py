@@ -59,7 +59,10 @@ STRETCH_OVERHEAD_S = 1.6
 """Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
 FIRST_PASS_SHARE = 0.8
 SHARE_MOST = 0.25
-"""Of the time, for one use of several."""
+"""Of the time, for one use of many."""
+SHARES_MOST = 1.5
+"""Equal shares that one of few may take. Seen: of three uses in two minutes the start while files are copied had a
+third of the time after its first three rounds, and would have had no further one."""
 HOPELESS_FACTOR = 1.5
 """A setting that is worse by more than this in every figure of a use, at the near end of its interval, is measured
 there no more."""
@@ -332,15 +335,17 @@ def next_use(
     """(use, rounds) of the next stretch: where a second lowers the expected loss most; None without time, or when the
     answer is good enough.
 
-    No use takes more than a quarter of the time, so that one that stays open does not starve all others. `is_enough`:
+    No use takes more than a quarter of the time, or half of it of three, so that one that stays open does not starve all
+    others. `is_enough`:
     the answer as a whole is expected to lose next to nothing, so only what still tells much is measured.
     """
     best: tuple[float, UseState, int] | None = None
     able = [state for state in states if not state.failed and state.candidates]
     whole_s = left_s + sum(state.spent_s for state in able)
+    share_most = max(SHARE_MOST, SHARES_MOST / max(1, len(able)))
     for state in able:
         affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s())
-        if affordable < 1 or (len(able) > 2 and state.spent_s > SHARE_MOST * whole_s):
+        if affordable < 1 or (len(able) > 2 and state.spent_s > share_most * whole_s):
             continue
         rounds = min(affordable, max(2, int(STRETCH_MOST_S / state.round_s())))
         lowered = fall(state, judged, in_force, rounds)

@@ -46,13 +46,13 @@ def to_the_end(session: LiveSession, states: Sequence[progress.UseState]) -> Dec
     time is used; the judgement."""
     in_force = session.plan.in_force.label
     while True:
-        found = decided(session.records, session.plan)
-        session.watch.standing(list(found.judged))
+        decision = decided(session.records, session.plan)
+        session.watch.standing(list(decision.judged))
         for state in states:
-            progress.drop_hopeless(state, found.judged)
+            progress.drop_hopeless(state, decision.judged)
         chosen = progress.next_use(
-            states, found.judged, in_force, session.left_s, is_enough=is_enough(found, session.plan)
+            states, decision.judged, in_force, session.left_s, is_enough=is_enough(decision, session.plan)
         )
         if chosen is None:
-            return found
+            return decision
         session.rounds(*chosen)

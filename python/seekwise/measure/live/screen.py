@@ -101,11 +101,11 @@ def effects(
     ]
 
 
-def best_values(found: Sequence[Effect]) -> dict[str, Value]:
+def best_values(effects: Sequence[Effect]) -> dict[str, Value]:
     """{setting: the value that gains most}, of those that gain somewhere and harm nowhere."""
     chosen: dict[str, tuple[float, Value]] = {}
-    for name, value in dict.fromkeys((effect.setting, effect.value) for effect in found):
-        mine = [effect for effect in found if (effect.setting, effect.value) == (name, value)]
+    for name, value in dict.fromkeys((effect.setting, effect.value) for effect in effects):
+        mine = [effect for effect in effects if (effect.setting, effect.value) == (name, value)]
         if any(effect.is_harm for effect in mine) or not any(effect.is_gain for effect in mine):
             continue
         score = min(effect.size / effect.threshold for effect in mine)

@@ -60,13 +60,13 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             raise UsageError(
                 f"there is no scheduler `{name}`", suggestion.hint(name, known, f"known: {', '.join(known)}")
             )
-    found = product(wanted, {"scheduler": model.default})
-    for candidate in found:
+    combined = product(wanted, {"scheduler": model.default})
+    for candidate in combined:
         # What the model does not have is refused before anything runs.
         trial_spec.describe(
             trial_spec.spec_of_trial(model.system, candidate.values, seed=0, phases=[phase_of([], 0.1)])
         )
-    return Candidates(tuple(found))
+    return Candidates(tuple(combined))
 
 
 @dataclass(kw_only=True)
@@ -86,10 +86,10 @@ def carry_out(run: SimulatedRun) -> None:
     uses, rounds = run.plan.uses, range(ROUNDS)
     while uses:
         _rounds(run, uses, rounds)
-        found = decided(run.records, run.plan)
-        if is_enough(found, run.plan):
+        decision = decided(run.records, run.plan)
+        if is_enough(decision, run.plan):
             break
-        at_stake = {entry.use for entry in choose.deciding(found.judged) if entry.is_open}
+        at_stake = {entry.use for entry in choose.deciding(decision.judged) if entry.is_open}
         uses = tuple(use for use in run.plan.uses if use.name in at_stake)
         rounds = range(rounds.stop, rounds.stop + ROUNDS)
         if rounds.stop > ROUNDS_MOST:

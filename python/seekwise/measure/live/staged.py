@@ -58,7 +58,7 @@ def measure(session: LiveSession) -> Decided:
 
 def _accepted(session: LiveSession) -> tuple[list[Candidate], list[Pruned]]:
     """(values that the kernel takes and that differ from its own, those that it refuses): tried without load."""
-    found, refused = [], []
+    accepted, refused = [], []
     plain: dict[str, dict[str, dict[str, str]]] = {}
     for level in session.plan.levels:
         name = also.scheduler_of(level)
@@ -75,11 +75,11 @@ def _accepted(session: LiveSession) -> tuple[list[Candidate], list[Pruned]]:
             continue
         try:
             session.switch.to(level.changes)
-            found.append(level)
+            accepted.append(level)
         except SeekwiseError as error:
             refused.append(Pruned(level.label, "refused", said=error.message))
     session.switch.to_original()
-    return found, refused
+    return accepted, refused
 
 
 def _plain_changes(session: LiveSession, scheduler: str) -> dict[str, dict[str, str]]:
@@ -133,7 +133,7 @@ def _screened(
     if needed_s > session.left_s - end_s:
         # Better one scheduler well than two badly.
         labels = labels[:1]
-    found: dict[str, list[screen.Effect]] = {label: [] for label in kept}
+    seen: dict[str, list[screen.Effect]] = {label: [] for label in kept}
     measured, periods = [], 0
     for number, state in enumerate(todo):
         noticed = {label: levels_of for label, levels_of in levels_by[state.use.name].items() if label in labels}
@@ -153,8 +153,8 @@ def _screened(
         measured.append(state.use.name)
         periods += len(records)
         for label, levels_of in noticed.items():
-            found[label] += _effects(session, state.use, label, records, levels_of)
-    chosen = {label: screen.best_values(effects) for label, effects in found.items()}
+            seen[label] += _effects(session, state.use, label, records, levels_of)
+    chosen = {label: screen.best_values(effects) for label, effects in seen.items()}
     combinations = session.plan.extra.get("combinations")
     return chosen, Stage(
         "further settings",
@@ -163,7 +163,7 @@ def _screened(
             f"{label} {_short_name(name)}={value}" for label, values in chosen.items() for name, value in values.items()
         ],
         pruned=[
-            why for label in kept for why in _pruned(found[label], chosen[label], by_scheduler[label], label in labels)
+            why for label in kept for why in _pruned(seen[label], chosen[label], by_scheduler[label], label in labels)
         ],
         uses=measured,
         periods=periods,
@@ -205,12 +205,12 @@ def _periods_wanted(levels: dict[str, list[Value | None]]) -> int:
 
 
 def _levels(candidates: Sequence[Candidate], use: Use) -> dict[str, list[Value | None]]:
-    found: dict[str, list[Value | None]] = {}
+    levels: dict[str, list[Value | None]] = {}
     for candidate in candidates:
         name, value = also.further(candidate)
         if also.has_effect(name, use):
-            found.setdefault(name, [None]).append(value)
-    return found
+            levels.setdefault(name, [None]).append(value)
+    return levels
 
 
 def _run(
@@ -237,15 +237,15 @@ def _effects(
     scheduler = _name(session, label)
     mine = [record for record in records if record.valid and str(record.factors.get("scheduler", "")) == scheduler]
     tried = [{name: record.factors.get(name) for name in levels} for record in mine]
-    found = []
+    effects = []
     for metric in use.metrics:
         logs = [_log(record, metric) for record in mine]
         limit = session.plan.threshold.of(metric.kind, metric.role)
-        found += screen.effects(
+        effects += screen.effects(
             tried, logs, levels, metric=metric.name, use=use.name,
             threshold=log_of_share(limit, metric.more_is_better), more_is_better=metric.more_is_better,
         )  # fmt: skip
-    return found
+    return effects
 
 
 def _log(record: Record, metric: UseMetric) -> float:
@@ -256,7 +256,7 @@ def _log(record: Record, metric: UseMetric) -> float:
 
 
 def _pruned(
-    found: Sequence[screen.Effect], chosen: dict[str, Value], tried: Sequence[Candidate], in_time: bool
+    effects: Sequence[screen.Effect], chosen: dict[str, Value], tried: Sequence[Candidate], in_time: bool
 ) -> list[Pruned]:
     """Why each further value goes: worse (with where and how much), less (than another value), alike (within), or
     open."""
@@ -265,7 +265,7 @@ def _pruned(
         name, value = also.further(candidate)
         if chosen.get(name) == value:
             continue
-        mine = [effect for effect in found if (effect.setting, effect.value) == (name, value)]
+        mine = [effect for effect in effects if (effect.setting, effect.value) == (name, value)]
         harm = max(
             (effect for effect in mine if effect.is_harm),
             key=lambda effect: effect.size / effect.threshold,
@@ -292,18 +292,18 @@ def _final(session: LiveSession, kept: Sequence[str], chosen: dict[str, dict[str
         session.plan.in_force,
         *(session.candidate(label) for label in kept if label != session.plan.in_force.label),
     ]
-    found = list(plain)
+    candidates = list(plain)
     for label in kept:
         values = chosen.get(label, {})
         if values:
-            found.append(also.combined(session.target, _name(session, label), values))
+            candidates.append(also.combined(session.target, _name(session, label), values))
     for label in kept:
         values = chosen.get(label, {})
         if len(values) > 1:
             # One alone as well: what gains one by one may not gain together.
             name, value = next(iter(values.items()))
-            found.append(also.combined(session.target, _name(session, label), {name: value}))
-    return found[:FINAL_MOST]
+            candidates.append(also.combined(session.target, _name(session, label), {name: value}))
+    return candidates[:FINAL_MOST]
 
 
 def _name(session: LiveSession, label: str) -> str:

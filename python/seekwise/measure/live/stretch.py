@@ -169,6 +169,6 @@ def _is_scheduler_kept(last: Candidate, candidate: Candidate) -> bool:
 
 def counters(leaves: tuple[str, ...]) -> Counters:
     """Counters of the drives and processors at this moment."""
-    found = diskstats.read()
-    devices = {name: found[name] for name in leaves if name in found}
+    by_device = diskstats.read()
+    devices = {name: by_device[name] for name in leaves if name in by_device}
     return Counters(time.monotonic(), time.time(), devices, cpu.read_stat(), page_cache.unwritten_bytes())

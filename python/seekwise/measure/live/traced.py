@@ -88,7 +88,7 @@ def reserved_s(plan: LivePlan) -> float:
     return 0.0 if why_not(plan) else uses_within(plan) * seconds_of_a_use(plan)
 
 
-def measure(session: LiveSession, found: Decided) -> None:
+def measure(session: LiveSession, decision: Decided) -> None:
     """Traces the uses in which settings differ most, and writes it into the run's plan. What fails here costs the
     picture, not the run."""
     document: dict[str, object] = {"uses": {}}
@@ -96,7 +96,7 @@ def measure(session: LiveSession, found: Decided) -> None:
         document["why_not"] = reason
     else:
         end_s = session.deadline_s + reserved_s(session.plan)
-        for name, all_settings in chosen(found, session.plan):
+        for name, all_settings in chosen(decision, session.plan):
             fit = _that_fit(session, name, all_settings, end_s)
             settings = [candidate for candidate in session.plan.candidates if candidate in fit]
             if len(settings) < SETTINGS_LEAST:
@@ -113,16 +113,16 @@ def measure(session: LiveSession, found: Decided) -> None:
         session.change_plan(session.plan)
 
 
-def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
+def chosen(decision: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
     """(use, settings) to trace: where one is shown to be worse, the largest loss first; best, worst, chosen and present
     settings first."""
     worst: dict[str, Judged] = {}
-    for judged in found.judged:
+    for judged in decision.judged:
         if judged.named and (judged.use not in worst or _gap(judged) > _gap(worst[judged.use])):
             worst[judged.use] = judged
     order = sorted(worst.values(), key=_gap, reverse=True)[: uses_within(plan)]
     by_label = {candidate.label: candidate for candidate in plan.candidates}
-    choice = (found.stated if plan.group is not None else found.choice) or found.choice
+    choice = (decision.stated if plan.group is not None else decision.choice) or decision.choice
     picked = []
     for judged in order:
         behind = {name: known[0] for name in judged.figures.settings if (known := judged.behind_best(name))}

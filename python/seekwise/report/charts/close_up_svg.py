@@ -66,7 +66,7 @@ def gigabytes(sectors: float) -> str:
     return three(sectors * 512 / 1e9)
 
 
-def panel(found: CloseUp, look: Look, threads: Sequence[int], places: Range, words: str) -> Markup:
+def panel(close: CloseUp, look: Look, threads: Sequence[int], places: Range, words: str) -> Markup:
     """One setting. `threads`: lanes in order, and `places`: the same in every panel of a chart."""
     parts, labels, rules = [], [], []
     y = float(TOP)
@@ -74,36 +74,36 @@ def panel(found: CloseUp, look: Look, threads: Sequence[int], places: Range, wor
     def titled(text: str, middle: float) -> None:
         labels.append(f'<text x="58" y="{middle + 4:.0f}" text-anchor="end">{escape(text)}</text>')
 
-    parts.append(_path(found, y, places))
+    parts.append(_path(close, y, places))
     for share, text in places.labels:
         titled(f"{text} GB" if share == 1 else text, y + PATH_HEIGHT * (1 - share))
     y += PATH_HEIGHT + GAP
-    has_parts = any(one.parts is not None for one in found.requests)
+    has_parts = any(one.parts is not None for one in close.requests)
     kinds = [
-        kind for kind in KINDS if kind[0] != "own" or any(one.parts and one.parts.own > 0 for one in found.requests)
+        kind for kind in KINDS if kind[0] != "own" or any(one.parts and one.parts.own > 0 for one in close.requests)
     ]
     for name, title in kinds if has_parts else [("busy", "drive")]:
-        parts.append(_bars(f"k-{name}", _work(found, name), y, found.span_ms))
+        parts.append(_bars(f"k-{name}", _work(close, name), y, close.span_ms))
         titled(title, y + ROW / 2)
         y += ROW + 4
     y += GAP - 4
     lanes = list(threads[:LANES_MOST])
     for number, thread in enumerate(lanes):
-        mine = [one for one in (*found.requests, *found.later) if one.thread == thread]
-        parts.append(_bars("k-queued", [(one.arrival, one.issue) for one in mine], y, found.span_ms))
-        parts.append(_bars("k-drive", [(one.issue, one.end) for one in mine], y, found.span_ms))
+        mine = [one for one in (*close.requests, *close.later) if one.thread == thread]
+        parts.append(_bars("k-queued", [(one.arrival, one.issue) for one in mine], y, close.span_ms))
+        parts.append(_bars("k-drive", [(one.issue, one.end) for one in mine], y, close.span_ms))
         if number == 0:
             titled("threads", y + ROW * len(lanes) / 2)
         y += ROW
     y += GAP
-    parts.append(_depth(found, y, places.deepest))
+    parts.append(_depth(close, y, places.deepest))
     titled(f"{places.deepest}", y + 4)
     titled("0", y + DEPTH_HEIGHT)
     y += DEPTH_HEIGHT
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         rules.append(f'<line class="grid" x1="{100 * share:g}%" x2="{100 * share:g}%" y1="{TOP}" y2="{y:.0f}"/>')
         rules.append(
-            f'<text x="{100 * share:g}%" y="{y + 14:.0f}" text-anchor="{anchor}">{three(share * found.span_ms) if share else 0}</text>'
+            f'<text x="{100 * share:g}%" y="{y + 14:.0f}" text-anchor="{anchor}">{three(share * close.span_ms) if share else 0}</text>'
         )
     total = y + 18
     name = f"{look.label}: head position, work of the drive, threads and requests under way over time"
@@ -111,36 +111,36 @@ def panel(found: CloseUp, look: Look, threads: Sequence[int], places: Range, wor
         f'<div class="panel wider"><h4>{escape(look.label)} <small>{escape(words)}</small></h4><div class="plot stretch">'
         f'<svg class="yaxis" width="62" height="{total:.0f}" aria-hidden="true">{"".join(labels)}</svg>'
         f'<svg class="tips {look.css}" width="100%" height="{total:.0f}" role="img" tabindex="0" aria-label="{escape(name)}" '
-        f"data-tips='{_tips(found, places)}'><title>{escape(name)}</title>{''.join(rules)}"
+        f"data-tips='{_tips(close, places)}'><title>{escape(name)}</title>{''.join(rules)}"
         f'<svg width="100%" height="{total:.0f}" viewBox="0 0 {WIDTH} {total:.0f}" preserveAspectRatio="none">{"".join(parts)}</svg></svg></div>'
         f'<div class="xtitle">time [ms]</div></div>'
     )
 
 
-def _x(found: CloseUp, time: float) -> float:
-    return WIDTH * min(max(time, 0.0), found.span_ms) / found.span_ms
+def _x(close: CloseUp, time: float) -> float:
+    return WIDTH * min(max(time, 0.0), close.span_ms) / close.span_ms
 
 
-def _path(found: CloseUp, y: float, places: Range) -> str:
+def _path(close: CloseUp, y: float, places: Range) -> str:
     """From the end of one request to the start of the next: where the head went."""
-    if not found.requests:
+    if not close.requests:
         return ""
-    points = [f"{_x(found, one.end):.0f} {y + places.y(one.sector + one.sectors / 2):.1f}" for one in found.requests]
+    points = [f"{_x(close, one.end):.0f} {y + places.y(one.sector + one.sectors / 2):.1f}" for one in close.requests]
     lines = f'<path class="curve thin" d="M{"L".join(points)}"/>'
     marks = []
     for write, css in ((False, "spot"), (True, "spot write")):
-        those = [point for point, one in zip(points, found.requests, strict=True) if one.write == write]
+        those = [point for point, one in zip(points, close.requests, strict=True) if one.write == write]
         if those:
             marks.append(f'<path class="{css}" d="{"".join(f"M{point}h0" for point in those)}"/>')
     return lines + "".join(marks)
 
 
-def _work(found: CloseUp, kind: str) -> list[tuple[float, float]]:
+def _work(close: CloseUp, kind: str) -> list[tuple[float, float]]:
     """Times in which the drive did this; of a request its own work comes first, then seek, rotation, transfer."""
     if kind == "busy":
-        return found.busy
+        return close.busy
     spans = []
-    for one in found.requests:
+    for one in close.requests:
         if one.parts is None or one.parts.cached:
             continue
         end = one.end
@@ -171,20 +171,20 @@ def _bars(css: str, spans: Sequence[tuple[float, float]], y: float, span_ms: flo
     return f'<path class="{css}" d="{"".join(f"M{start:.1f} {middle:g}H{max(end, start + 0.8):.1f}" for start, end in joined)}"/>'
 
 
-def _depth(found: CloseUp, y: float, most: int) -> str:
+def _depth(close: CloseUp, y: float, most: int) -> str:
     path = f"M0 {y + DEPTH_HEIGHT:.1f}" + "".join(
-        f"H{_x(found, time):.0f}V{y + DEPTH_HEIGHT * (1 - count / most):.1f}" for time, count in found.depth
+        f"H{_x(close, time):.0f}V{y + DEPTH_HEIGHT * (1 - count / most):.1f}" for time, count in close.depth
     )
     return f'<path class="curve" d="{path}H{WIDTH}"/>'
 
 
-def _tips(found: CloseUp, places: Range) -> str:  # each request, or every n-th of very many
+def _tips(close: CloseUp, places: Range) -> str:  # each request, or every n-th of very many
     """Place and words of each request, for pointer and arrow keys."""
     rows = []
-    step = -(-len(found.requests) // TIPS_MOST) or 1  # a drive may have served nothing in the stretch
-    for number, one in list(enumerate(found.requests))[::step]:
+    step = -(-len(close.requests) // TIPS_MOST) or 1  # a drive may have served nothing in the stretch
+    for number, one in list(enumerate(close.requests))[::step]:
         y = TOP + places.y(one.sector + one.sectors / 2)
-        rows.append([round(_x(found, one.end)), round(y), tip(one, found, number)])
+        rows.append([round(_x(close, one.end)), round(y), tip(one, close, number)])
     return str(escape(json.dumps(rows, separators=(",", ":"), ensure_ascii=True)))
 
 

@@ -68,7 +68,7 @@ def framed(picture: str, title: str, looks: Sequence[Look], below: str = "") -> 
     legend."""
     body = "".join(re.findall(r"<svg.*</svg>", picture, re.DOTALL))
     legend, top = _legend(looks, LIVE_WIDTH, 32)
-    height = max(int(found) for found in re.findall(r'<svg[^>]* height="(\d+)"', body))
+    height = max(int(stated) for stated in re.findall(r'<svg[^>]* height="(\d+)"', body))
     left = 8
     if 'class="yaxis"' in body:
         axis, _, body = body.partition("</svg>")

@@ -51,6 +51,8 @@ class Panel:
     labels: tuple[str, ...]
     """Of the x axis."""
     series: tuple[Series, ...]
+    printed_top: float | None = None
+    """Upper end of the y axis in the publication that prints this graph; values above it are shown all the same."""
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,9 @@ class Scale:
         highest interval."""
         points = [point for line in panel.series for point in line.points]
         most = max((point.value for point in points), default=1.0) or 1.0
-        if not is_wide(panel):
+        if panel.printed_top is not None or not is_wide(panel):
             highest = max((min(p.high or p.value, SHOWN_MOST * most) for p in points), default=1.0)
-            return cls(None, max(highest, most) * 1.04, most)
+            return cls(None, max(max(highest, most) * 1.04, panel.printed_top or 0.0), most)
         least = min(min(p.low or p.value, p.value) for p in points if p.value > 0)
         bottom = 10 ** math.floor(math.log10(max(least, most * 1e-7)))
         top = 10 ** math.ceil(math.log10(most))

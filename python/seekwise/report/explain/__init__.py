@@ -41,8 +41,8 @@ def explain(word: str) -> Explanation:
         return Explanation(
             scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), _tunables(scheduler.name)
         )
-    if found := cards.explained(word) or hosts.explained(word):
-        return found
+    if entry := cards.explained(word) or hosts.explained(word):
+        return entry
     try:
         return _model(word)
     except ValueError as error:
@@ -155,10 +155,10 @@ def _unit(name: str) -> Explanation:
 
 @cache
 def _registry() -> dict[str, list[dict[str, Any]]]:
-    found = {}
+    rows = {}
     for kernel in KERNELS:
-        found[kernel] = json.loads(_core.schedulers(kernel))["schedulers"]
-    return found
+        rows[kernel] = json.loads(_core.schedulers(kernel))["schedulers"]
+    return rows
 
 
 def _tunables(scheduler: str) -> list[Tunable]:

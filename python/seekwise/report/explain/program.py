@@ -22,22 +22,22 @@ Entry = tuple[str, str, tuple[str, ...]]
 def explained(word: str) -> Entry | None:
     """A command, a setting, a use, a profile, a study or an environment variable."""
     name = word.strip().lower()
-    if found := _variable(word.strip()) or command_entry(name.removeprefix("seekwise ")) or _factor(name) or use(name):
-        return found
+    if entry := _variable(word.strip()) or command_entry(name.removeprefix("seekwise ")) or _factor(name) or use(name):
+        return entry
     return _profile(name) or _study(name)
 
 
 def _commands(group: click.Group, prefix: str = "") -> dict[str, click.Command]:
-    found: dict[str, click.Command] = {}
+    commands: dict[str, click.Command] = {}
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is None:
             continue
-        found[f"{prefix}{name}"] = command
+        commands[f"{prefix}{name}"] = command
         if isinstance(command, click.Group):
-            found |= _commands(command, f"{prefix}{name} ")
-    return found
+            commands |= _commands(command, f"{prefix}{name} ")
+    return commands
 
 
 def commands() -> dict[str, click.Command]:
@@ -102,11 +102,11 @@ def purpose_table() -> str:
 @cache
 def use_names() -> frozenset[str]:
     """Names and groups of the uses that ship, without loading what checks them."""
-    found = set()
+    names = set()
     for path in (Path(__file__).parents[2] / "uses").glob("*.toml"):
         group = GROUP.search(path.read_text(encoding="utf-8"))
-        found |= {path.stem, *(group.groups() if group else ())}
-    return frozenset(found)
+        names |= {path.stem, *(group.groups() if group else ())}
+    return frozenset(names)
 
 
 def use(name: str) -> Entry | None:
@@ -114,22 +114,22 @@ def use(name: str) -> Entry | None:
     from seekwise.workload.study import load_words, uses
 
     wanted = name.replace(" ", "-")
-    found = [use for use in uses.shipped() if wanted in (use.name, use.group)]
-    if not found:
+    members = [use for use in uses.shipped() if wanted in (use.name, use.group)]
+    if not members:
         return None
     parts = []
-    for use in found:
+    for use in members:
         jobs = "; ".join(f"{job} ({role}): {load}" for job, role, load in load_words.use_rows(use))
         compared = ", ".join(f"{metric.kind} of {metric.job}" for metric in use.metrics)
         parts.append(f"{use.name}: {use.title}. {use.why} Jobs: {jobs}. Compared: {compared}.")
     parts.append(f"`seekwise tune PATH --for {wanted}` measures it.")
-    if weighs := next((use.requests for use in found if use.requests is not None), None):
+    if weighs := next((use.requests for use in members if use.requests is not None), None):
         total = sum(weighs.operations.values())
         shares = (f"{name.replace('_', ' ')} {100 * share / total:.0f} %" for name, share in weighs.operations.items())
         parts.append(
             f"`seekwise advise RUN --for {wanted}` weights the records of a study for it: {', '.join(shares)}."
         )
-    kind = "a group of uses" if len(found) > 1 else "a use"
+    kind = "a group of uses" if len(members) > 1 else "a use"
     return f"{wanted}: {kind}", "\n\n".join(parts), ("uses", "use")
 
 

@@ -55,14 +55,14 @@ def _alike(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
 
 def _of_alike(words: str, records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
     means = Means.of(loads.of_one(records), [system.name for system in systems])
-    found = [
+    findings = [
         *loads.find(records),
         *schedulers.find(means),
         *requests.find(means, systems),
         *pairs.find(means, systems),
         *controllers.find(means, systems),
     ]
-    return [replace(finding, text=f"{words}: {finding.text}") for finding in found] if words else found
+    return [replace(finding, text=f"{words}: {finding.text}") for finding in findings] if words else findings
 
 
 def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
@@ -70,10 +70,10 @@ def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
     return strongest(everything(records, systems))
 
 
-def strongest(found: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
+def strongest(findings: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
     """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their
     strength."""
-    order = sorted(found, key=lambda finding: -finding.strength)
+    order = sorted(findings, key=lambda finding: -finding.strength)
     first = list({finding.kind: finding for finding in reversed(order)}.values())
     first.sort(key=lambda finding: -finding.strength)
     chosen: list[Finding] = []

@@ -30,7 +30,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
             kind = raid_kind(_pairs(means, unit.name, array.name))
             if kind is not None:
                 known.setdefault((unit.controller, kind.kind), []).append((unit.name, array.name, kind))
-    found = []
+    findings = []
     for (controller, what), pairs in known.items():
         compared = listed(f"{unit} against {array}" for unit, array, _ in pairs)
         efficiency = span((kind.efficiency for _, _, kind in pairs), "times")
@@ -38,10 +38,10 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
         text = f"Controller {controller} {WORDS[what]}: {efficiency} the data of md per system-CPU second at {throughput} its rate in writing ({compared})"
         numbers = {"controller": controller, "kind": what, "pairs": [(unit, array) for unit, array, _ in pairs]}
         strength = max(abs(math.log(kind.efficiency)) for _, _, kind in pairs)
-        found.append(
+        findings.append(
             Finding("controller", text, {**numbers, "efficiency": [k.efficiency for _, _, k in pairs]}, strength)
         )
-    return found
+    return findings
 
 
 def _same_drives(unit: System, array: System) -> bool:

@@ -18,10 +18,10 @@ from seekwise.workload.study.quantity import size_word
 
 def parted(records: Sequence[Record]) -> dict[str, list[Record]]:
     """{workload: its records} by name: trials stand in an order of chance."""
-    found: dict[str, list[Record]] = {}
+    parts: dict[str, list[Record]] = {}
     for record in records:
-        found.setdefault(str(record.factors.get("load", "")), []).append(record)
-    return dict(sorted(found.items()))
+        parts.setdefault(str(record.factors.get("load", "")), []).append(record)
+    return dict(sorted(parts.items()))
 
 
 def of_one(records: Sequence[Record]) -> list[Record]:
@@ -38,13 +38,13 @@ def of_one(records: Sequence[Record]) -> list[Record]:
 
 def find(records: Sequence[Record]) -> list[Finding]:
     """Workloads of one study that do the same, compared by rate."""
-    found = []
+    findings = []
     means = {name: Means.of(own) for name, own in parted(records).items()}
     for (first, one), (second, other) in combinations(means.items(), 2):
         shared = one.values["rate"].keys() & other.values["rate"].keys()
         if shared:
-            found.append(_pair(first, one, second, other, sorted(shared)))
-    return found
+            findings.append(_pair(first, one, second, other, sorted(shared)))
+    return findings
 
 
 def _pair(first: str, one: Means, second: str, other: Means, shared: Sequence[Place]) -> Finding:

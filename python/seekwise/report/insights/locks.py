@@ -52,7 +52,7 @@ def _measured(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Lock
 
 def find(records: Sequence[Record]) -> list[Finding]:
     """Schedulers whose lock bounds the operations per second where `none` goes on rising."""
-    found = []
+    findings = []
     by_system: dict[str, list[Mapping[str, LockMeans]]] = {}
     for (system, _), settings in _measured(records).items():
         if WITHOUT in settings:
@@ -63,8 +63,8 @@ def find(records: Sequence[Record]) -> list[Finding]:
                 (combination[WITHOUT], combination[setting]) for combination in combinations if setting in combination
             ]
             if pairs:
-                found.append(_of(system, setting, pairs))
-    return found
+                findings.append(_of(system, setting, pairs))
+    return findings
 
 
 def summary(records: Sequence[Record]) -> str | None:

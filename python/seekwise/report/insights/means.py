@@ -46,14 +46,16 @@ class Means:
         noises: list[float] = []
         for metric in METRICS:
             known = repeats(records, metric)
-            values[metric] = {place: SCALE[metric] * sum(found) / len(found) for place, found in known.items()}
+            values[metric] = {
+                place: SCALE[metric] * sum(known_values) / len(known_values) for place, known_values in known.items()
+            }
             if metric == "rate":
                 noises = sorted(
                     (max(v) - min(v)) / (sum(v) / len(v)) for v in known.values() if len(v) > 1 and sum(v) > 0
                 )
         ticks = repeats(records, "cpu_efficiency", errors=True)
         scale = SCALE["cpu_efficiency"]
-        errors = {place: scale * math.hypot(*found) / len(found) for place, found in ticks.items()}
+        errors = {place: scale * math.hypot(*known_values) / len(known_values) for place, known_values in ticks.items()}
         return cls(values, noises[len(noises) // 2] if noises else 0.0, tuple(order), errors)
 
     @property
@@ -72,12 +74,12 @@ class Means:
 
     def axis(self, position: int) -> list[Any]:
         """Values of one part of the place, in order."""
-        found = {place[position] for place in self.values["rate"]}
+        points = {place[position] for place in self.values["rate"]}
         if position == 0 and self.order:
-            return [name for name in self.order if name in found]
+            return [name for name in self.order if name in points]
         if position == 2:
-            return [name for name in OPERATIONS if name in found]
-        return sorted(found) if position > 2 else list(dict.fromkeys(place[position] for place in self.values["rate"]))
+            return [name for name in OPERATIONS if name in points]
+        return sorted(points) if position > 2 else list(dict.fromkeys(place[position] for place in self.values["rate"]))
 
     def get(self, metric: str, system: str, setting: str, operation: str, threads: int, size: int) -> float | None:
         """In the unit of `UNITS`; None where nothing was measured. `size`: request size in bytes."""

@@ -30,7 +30,7 @@ ALL_FROM = 3
 
 def find(means: Means, systems: Sequence[System]) -> list[Finding]:
     """Systems that differ in one thing: by how much that changes the rate of each operation."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     names = set(means.axis(0))
     present = [s for s in systems if s.name in names]
     chunks = {tuple(s.chunk_kib) for s in present if s.chunk_kib}
@@ -43,8 +43,8 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
             continue
         finding = _pair(means, first, second, differs)
         if finding is not None:
-            found.append(finding)
-    return found
+            findings.append(finding)
+    return findings
 
 
 def described(system: System) -> dict[str, object]:
@@ -109,14 +109,14 @@ def _pair(means: Means, first: System, second: System, differs: str) -> Finding 
 def ratios_of(means: Means, first: str, second: str, operation: str) -> dict[str, dict[int, float]]:
     """{setting: {request size: rate of the first over the second, a geometric mean over the shared thread counts}}."""
     throughputs = means.values["rate"]
-    found: dict[str, dict[int, list[float]]] = {}
+    ratios: dict[str, dict[int, list[float]]] = {}
     for (system, setting, op, threads, size), value in throughputs.items():
         other = throughputs.get((second, setting, op, threads, size))
         if system == first and op == operation and other and value > 0:
-            found.setdefault(setting, {}).setdefault(size, []).append(math.log(value / other))
+            ratios.setdefault(setting, {}).setdefault(size, []).append(math.log(value / other))
     return {
         setting: {size: math.exp(sum(logs) / len(logs)) for size, logs in sorted(by_size.items())}
-        for setting, by_size in found.items()
+        for setting, by_size in ratios.items()
     }
 
 

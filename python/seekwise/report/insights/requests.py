@@ -29,7 +29,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
     sizes = means.axis(4)
     if len(sizes) < SIZES_MIN:
         return []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     counts = means.axis(3)
     several = len(means.axis(1)) > 1
     for setting in means.axis(1):
@@ -39,8 +39,8 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
         one += _meetings(means, systems, setting, counts[0])
         one += _chunks(means, systems, setting, counts[0])
         one += _jobs(means, systems, setting, counts)
-        found += [replace(finding, text=f"With {setting}: {finding.text}") for finding in one] if several else one
-    return found
+        findings += [replace(finding, text=f"With {setting}: {finding.text}") for finding in one] if several else one
+    return findings
 
 
 def _single(array: System, systems: Sequence[System]) -> System | None:
@@ -114,7 +114,7 @@ def _arrays(means: Means, systems: Sequence[System], setting: str, kernel: str |
     known.sort(key=lambda gain: gain.array.chunk_kib[0] if gain.array.chunk_kib else 0)
     under = f" (Linux {kernel})" if len({system.kernel for system in systems}) > 1 and kernel else ""
     top = max(gain.most for gain in known)
-    found = []
+    findings = []
     for kind, words, least, thresholds in (
         ("threshold", f"beats one drive by {100 * (BEATS - 1):.0f} % or more", BEATS, [g.beats for g in known]),
         (
@@ -134,8 +134,8 @@ def _arrays(means: Means, systems: Sequence[System], setting: str, kernel: str |
             "ratios": {gain.array.name: gain.ratios for gain in known},
             "most": top,
         }
-        found.append(Finding(kind, text, numbers, math.log(max(1.0, top)) * (1.0 if kind == "threshold" else 0.5)))
-    return found
+        findings.append(Finding(kind, text, numbers, math.log(max(1.0, top)) * (1.0 if kind == "threshold" else 0.5)))
+    return findings
 
 
 def _listed_arrays(arrays: Sequence[System]) -> str:
@@ -158,7 +158,7 @@ def _from(thresholds: dict[str, int | None], most: float, least: float) -> str:
 
 def _meetings(means: Means, systems: Sequence[System], setting: str, threads: int) -> list[Finding]:
     """Where random and sequential rates meet."""
-    found = []
+    findings = []
     for kind, words in (("read", "reading"), ("write", "writing")):
         places: dict[int | None, list[str]] = {}
         for system in systems:
@@ -173,13 +173,13 @@ def _meetings(means: Means, systems: Sequence[System], setting: str, threads: in
                 text = f"Random {words} stays slower than sequential {words} at every request size on {listed(names)}"
             else:
                 text = f"Random {words} is as fast as sequential {words} (within {100 * LEVEL:.0f} %) from {size_word(size)} requests on, on {listed(names)}"
-            found.append(Finding("meeting", text, {"systems": names, "kind": kind, "from_bytes": size}, LEVEL))
-    return found
+            findings.append(Finding("meeting", text, {"systems": names, "kind": kind, "from_bytes": size}, LEVEL))
+    return findings
 
 
 def _chunks(means: Means, systems: Sequence[System], setting: str, threads: int) -> list[Finding]:
     """Which chunk does best over all operations and request sizes, against one drive."""
-    found = []
+    findings = []
     for kernel in dict.fromkeys(system.kernel for system in systems):
         gains: dict[int, dict[str, float]] = {}
         for array in systems:
@@ -211,8 +211,8 @@ def _chunks(means: Means, systems: Sequence[System], setting: str, threads: int)
         )
         every = [gain["all"] for gain in gains.values()]
         strength = math.log(max(every) / min(every))
-        found.append(Finding("chunk", text, {"kernel": kernel, "gain": gains, "best_kib": best}, strength))
-    return found
+        findings.append(Finding("chunk", text, {"kernel": kernel, "gain": gains, "best_kib": best}, strength))
+    return findings
 
 
 def _jobs(means: Means, systems: Sequence[System], setting: str, counts: Sequence[int]) -> list[Finding]:

@@ -87,14 +87,14 @@ def comparisons(means: Means) -> Iterator[SettingCurves]:
                 curves = curves_of(means, "rate", system, operation, size)
                 if len(curves) < 2:
                     continue
-                found = groups(curves, means.level)
+                branches = groups(curves, means.level)
                 clear = all(
                     difference(curves[a], curves[b]) <= means.level
-                    for members in found
+                    for members in branches
                     for i, a in enumerate(members)
                     for b in members[i + 1 :]
                 )
-                yield SettingCurves(system, operation, size, curves, found, means.level, clear)
+                yield SettingCurves(system, operation, size, curves, branches, means.level, clear)
 
 
 def curves_of(means: Means, metric: str, system: str, operation: str, size: int) -> dict[str, Curve]:
@@ -124,10 +124,10 @@ def groups(curves: dict[str, Curve], level: float) -> list[list[str]]:
         for second in settings[i + 1 :]:
             if difference(curves[first], curves[second]) <= level:
                 parent[root(second)] = root(first)
-    found: dict[str, list[str]] = {}
+    branches: dict[str, list[str]] = {}
     for setting in settings:
-        found.setdefault(root(setting), []).append(setting)
-    return sorted(found.values(), key=lambda members: -mean([mean(curves[m].values()) for m in members]))
+        branches.setdefault(root(setting), []).append(setting)
+    return sorted(branches.values(), key=lambda members: -mean([mean(curves[m].values()) for m in members]))
 
 
 def difference(first: Curve, second: Curve) -> float:
@@ -219,7 +219,7 @@ def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             else ("unclear", of_system.system)
         )
         merged.setdefault((of_system.operation, of_system.size, order), []).append(of_system)
-    found = []
+    findings = []
     for members in merged.values():
         first = members[0]
         numbers = {
@@ -238,14 +238,14 @@ def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             if len(members) == 1:
                 words = f"; the rate {trend(average(first.curves, list(first.curves)), UNITS['rate'])}"
             text = f"{where}: {means.alike()} between {len(first.curves)} settings{words}"
-            found.append(Finding("level", text, numbers, math.log1p(means.level) / 2))
+            findings.append(Finding("level", text, numbers, math.log1p(means.level) / 2))
             continue
         times = span((m.factor for m in members), "times")
         strength = max(math.log(m.factor) for m in members)
         if not first.is_clear:
             best, worst = first.ranked[0], first.ranked[-1]
             text = f"{where}: no clear groups; {best} reaches {times} the rate of {worst}"
-            found.append(Finding("groups", text, numbers, strength))
+            findings.append(Finding("groups", text, numbers, strength))
             continue
         names = [listed(pieces(members_, list(first.curves))) for members_ in first.groups]
         equal = set.intersection(*(set(m.level_at) for m in members))
@@ -256,8 +256,8 @@ def _throughputs(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             both = [trend(average(first.curves, first.groups[i]), UNITS["rate"]) for i in (0, -1)]
             detail = f": the rate {both[0]}, with {names[-1]} it {both[1]}"
         text = f"{where}: {names[0]} reach{'es' if len(first.groups[0]) == 1 else ''} {times} the rate of {names[-1]}{detail}{between}{together}"
-        found.append(Finding("groups", text, numbers, strength))
-    return found
+        findings.append(Finding("groups", text, numbers, strength))
+    return findings
 
 
 def _shortened(parts: list[str]) -> list[str]:
@@ -275,17 +275,17 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             continue
         if min(slope(curve)[1] for curve in curves.values()) < FIT_MIN:
             continue
-        found = list(reversed(groups(curves, means.level)))
-        order = tuple(tuple(sorted(members)) for members in found)
+        branches = list(reversed(groups(curves, means.level)))
+        order = tuple(tuple(sorted(members)) for members in branches)
         typical = mean([slope(curve)[0] for curve in curves.values()])
         # Systems whose slopes are of another size are another sentence.
         size = round(math.log(typical) / ALIKE_SLOPES) if typical > 0 else None
-        merged.setdefault((of_system.operation, of_system.size, order, size), []).append((of_system, curves, found))
+        merged.setdefault((of_system.operation, of_system.size, order, size), []).append((of_system, curves, branches))
     insights = []
     for members in merged.values():
-        first, curves, found = members[0]
+        first, curves, branches = members[0]
         parts = []
-        for i, names in enumerate(found):
+        for i, names in enumerate(branches):
             slopes = [slope(c[name])[0] for _, c, groups_ in members for name in groups_[i]]
             parts.append((slopes, f"{span(slopes, 'ms')} with {listed(pieces(names, list(curves)))}"))
         counts = list(next(iter(curves.values())))
@@ -318,7 +318,7 @@ def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]
         merged.setdefault((of_system.operation, of_system.size, equal, constant), []).append(
             (of_system, curves, over_settings, over_threads, noise)
         )
-    found = []
+    findings = []
     for (_, _, equal, constant), members in merged.items():
         comparisons_ = [m for m, *_ in members]
         between = span((100 * s for _, _, s, _, _ in members), "%")
@@ -346,10 +346,10 @@ def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]
         }
         most = max((max(s, t) for _, _, s, t, _ in members), default=0.0)
         if equal and constant:
-            found.append(Finding("cpu_equal", text, numbers, math.log1p(means.level) / 2))
+            findings.append(Finding("cpu_equal", text, numbers, math.log1p(means.level) / 2))
             continue
-        found.append(Finding("cpu_efficiency", text, numbers, -math.log(max(1e-9, 1 - min(most, 0.999)))))
-    return found
+        findings.append(Finding("cpu_efficiency", text, numbers, -math.log(max(1e-9, 1 - min(most, 0.999)))))
+    return findings
 
 
 def _range(values: Iterable[float]) -> float:

@@ -40,8 +40,8 @@ def read(unit: LogicalUnit) -> State | None:
 
 def states(stack: Stack) -> dict[str, State]:
     """What the tools of RAID controllers say of their units, where a tool is installed."""
-    found = {name: read(unit) for name, unit in units(stack).items()}
-    return {name: state for name, state in found.items() if state is not None}
+    states_by_unit = {name: read(unit) for name, unit in units(stack).items()}
+    return {name: state for name, state in states_by_unit.items() if state is not None}
 
 
 def ask(unit: LogicalUnit) -> str | None:

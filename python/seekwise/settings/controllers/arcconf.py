@@ -32,13 +32,13 @@ def parse(text: str, unit: LogicalUnit) -> State:
     cache = line_with(own, r"^\s*Write-cache (?:status|mode)\s*:\s*(\w+)")
     level = line_with(own, r"^\s*RAID level\s*:\s*(\S+)")
     status = line_with(own, r"^\s*Status of logical device\s*:\s*(.+)")
-    found = {"ncq": ncq, "write_cache": cache, "level": level, "status": status}
+    values = {"ncq": ncq, "write_cache": cache, "level": level, "status": status}
     return State(
         ncq=ncq and ("on" if ncq[1].lower() == "enabled" else "off"),
         write_cache=cache and ("on" if cache[1].lower() in ("on", "enabled") else "off"),
         level=level and f"RAID{level[1]}",
         status=status and status[1],
-        evidence={name: match[0] for name, match in found.items() if match},
+        evidence={name: match[0] for name, match in values.items() if match},
     )
 
 

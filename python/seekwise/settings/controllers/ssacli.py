@@ -46,13 +46,13 @@ def parse(text: str, unit: LogicalUnit) -> State:
     )
     level = line_with(own, r"^\s*Fault Tolerance:\s*(.+)")
     status = line_with(own, r"^\s*Status:\s*(.+)")
-    found = {"ncq": ncq, "write_cache": cache, "level": level, "status": status}
+    values = {"ncq": ncq, "write_cache": cache, "level": level, "status": status}
     return State(
         ncq=ncq and ("on" if ncq[1].lower() == "true" else "off"),
         write_cache=cache and ("on" if cache[1].lower() in ("enabled", "controller cache") else "off"),
         level=level and (level[1] if level[1].upper().startswith("RAID") else f"RAID {level[1]}"),
         status=status and status[1],
-        evidence={name: match[0] for name, match in found.items() if match} | {"slot": f"Slot: {place.slot}"},
+        evidence={name: match[0] for name, match in values.items() if match} | {"slot": f"Slot: {place.slot}"},
     )
 
 
@@ -87,8 +87,8 @@ def _find(text: str, unit: LogicalUnit) -> _Place | None:
         ),
     )
     for test in tests:
-        if len(found := [candidate for candidate in places if test(candidate)]) == 1:
-            return found[0]
+        if len(matches := [candidate for candidate in places if test(candidate)]) == 1:
+            return matches[0]
     return None
 
 
@@ -100,19 +100,19 @@ def _parts(text: str, head: str) -> list[str]:
 
 def _drives(controller: str) -> list[_Place]:
     slot = re.search(r"^\s*Slot:\s*(\d+)", controller, re.MULTILINE)
-    found = []
+    drives = []
     for part in _parts(controller, r"^[ \t]*Logical Drive:\s*\d+"):
         head = re.match(r"([ \t]*)Logical Drive:\s*(\d+).*\n?", part)
         if slot and head:
             # Its physical drives and the next array follow; neither is indented more than its own first line.
             own = re.split(rf"^[ \t]{{0,{len(head[1])}}}\S", part[head.end() :], maxsplit=1, flags=re.MULTILINE)[0]
-            found.append(_Place(controller, own, slot[1], head[2]))
-    return found
+            drives.append(_Place(controller, own, slot[1], head[2]))
+    return drives
 
 
 def _value(part: str, name: str) -> str | None:
-    found = line_with(part, rf"^\s*{name}:\s*(\S+)")
-    return found[1] if found else None
+    match = line_with(part, rf"^\s*{name}:\s*(\S+)")
+    return match[1] if match else None
 
 
 def _identifier(unit: LogicalUnit) -> str | None:

@@ -23,7 +23,7 @@ def parse(text: str, unit: LogicalUnit) -> State:
     cache = line_with(text, r"^\s*Write Cache\(initial setting\)\s*=\s*(\S+)")
     row = line_with(text, rf"^\s*\d+/{_number(unit)}\s+(RAID\S+\s+\S+)")
     level, _, status = (row[1] if row else "").partition(" ")
-    evidence = {name: found[0] for name, found in (("ncq", ncq), ("write_cache", cache), ("level", row)) if found}
+    evidence = {name: match[0] for name, match in (("ncq", ncq), ("write_cache", cache), ("level", row)) if match}
     return State(
         ncq=ncq and ("on" if ncq[1].lower() in ("on", "enabled", "enable") else "off"),
         write_cache=cache and ("off" if cache[1].lower().startswith("writethrough") else "on"),

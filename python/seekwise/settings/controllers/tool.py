@@ -57,18 +57,18 @@ class Tool:
 def units(stack: Stack) -> dict[str, LogicalUnit]:
     """{device: unit} of every logical unit behind a RAID controller whose SCSI address is known."""
     hosts: dict[str, list[int]] = {}
-    found: list[tuple[str, str, tuple[int, ...], str]] = []
+    members: list[tuple[str, str, tuple[int, ...], str]] = []
     for device in stack.devices.values():
         controller, address = device.details.get("controller"), device.details.get("scsi_address")
         if isinstance(controller, dict) and address:
             numbers = tuple(int(part) for part in str(address).split(":"))
             driver = str(controller["driver"])
-            found.append((device.name, driver, numbers, str(device.details.get("wwid") or "")))
+            members.append((device.name, driver, numbers, str(device.details.get("wwid") or "")))
             if numbers[0] not in hosts.setdefault(driver, []):
                 hosts[driver].append(numbers[0])
     return {
         name: LogicalUnit(name, driver, sorted(hosts[driver]).index(host), channel, target, lun, wwid)
-        for name, driver, (host, channel, target, lun), wwid in found
+        for name, driver, (host, channel, target, lun), wwid in members
     }
 
 

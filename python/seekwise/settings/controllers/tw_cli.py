@@ -22,7 +22,7 @@ def parse(text: str, unit: LogicalUnit) -> State:
     ncq = line_with(text, rf"^\s*{place}\s+Command Queu?e?ing Policy\s*=\s*(\w+)")
     cache = line_with(text, rf"^\s*{place}\s+(?:Write )?Cache(?: State)?\s*=\s*(\w+)")
     status = line_with(text, rf"^\s*{place}\s+status\s*=\s*(\S+)")
-    evidence = {name: found[0] for name, found in (("ncq", ncq), ("write_cache", cache), ("status", status)) if found}
+    evidence = {name: match[0] for name, match in (("ncq", ncq), ("write_cache", cache), ("status", status)) if match}
     return State(
         ncq=ncq and ncq[1].lower(),
         write_cache=cache and cache[1].lower(),

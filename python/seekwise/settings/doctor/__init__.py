@@ -67,5 +67,5 @@ CHECKS = (
 
 def examine(machine: Machine) -> tuple[DoctorFinding, ...]:
     """Findings of every check, what is wrong before what is worth a look."""
-    found = [finding for check in CHECKS for finding in check.check(machine)]
-    return tuple(sorted(found, key=lambda finding: finding.severity != "wrong"))
+    findings = [finding for check in CHECKS for finding in check.check(machine)]
+    return tuple(sorted(findings, key=lambda finding: finding.severity != "wrong"))

@@ -37,10 +37,10 @@ def limit_bytes(tree: Tree) -> tuple[int, str] | None:
 
 def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Drives that need long to write what a copy may leave in memory."""
-    found = limit_bytes(machine.tree)
-    if found is None:
+    set_bytes = limit_bytes(machine.tree)
+    if set_bytes is None:
         return
-    limit, said = found
+    limit, said = set_bytes
     for device in written_to(machine):
         kind = "usb" if device.transport == "usb" else "disk"
         seconds = limit / WRITES_BYTES_PER_S[kind]
@@ -62,12 +62,12 @@ def check(machine: Machine) -> Iterator[DoctorFinding]:
 
 def written_to(machine: Machine) -> list[BlockDevice]:
     """Local drives below a file system that is mounted for writing."""
-    found: dict[str, BlockDevice] = {}
+    devices: dict[str, BlockDevice] = {}
     for mount in machine.stack.mounts:
         todo = [] if mount.read_only else list(devices_of_mount(machine.stack, mount))
         while todo:
             device = machine.stack.devices[todo.pop()]
             todo += device.below
             if is_local_disk(device) and not device.below:
-                found[device.name] = device
-    return list(found.values())
+                devices[device.name] = device
+    return list(devices.values())

@@ -61,7 +61,7 @@ def smart_reports(stack: Stack) -> dict[str, dict[str, Any]]:
     program = shutil.which("smartctl")
     if program is None or os.geteuid() != 0:
         return {}
-    found = {}
+    reports = {}
     for device in stack.devices.values():
         if device.kind not in ("disk", "nvme") or device.transport not in ("sata", "ata", "sas", "nvme"):
             continue
@@ -72,5 +72,5 @@ def smart_reports(stack: Stack) -> dict[str, dict[str, Any]]:
         except (OSError, ValueError, subprocess.TimeoutExpired):
             continue
         if isinstance(document, dict):
-            found[device.name] = document
-    return found
+            reports[device.name] = document
+    return reports

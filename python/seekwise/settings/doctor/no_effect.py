@@ -15,11 +15,11 @@ MOST = 8
 
 def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Lines without effect, and what would have one."""
-    found: dict[tuple[str, str], list[Ineffective]] = {}
+    lines: dict[tuple[str, str], list[Ineffective]] = {}
     for setter in machine.who.ineffective:
         if not setter.through:
-            found.setdefault((setter.place, setter.value), []).append(setter)
-    for (place, value), group in list(found.items())[:MOST]:
+            lines.setdefault((setter.place, setter.value), []).append(setter)
+    for (place, value), group in list(lines.items())[:MOST]:
         first = group[0]
         devices = tuple(sorted({setter.device for setter in group if setter.device}))
         yield DoctorFinding(

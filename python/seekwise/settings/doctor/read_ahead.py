@@ -44,14 +44,14 @@ def check(machine: Machine) -> Iterator[DoctorFinding]:
 
 
 def _below(machine: Machine, name: str) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     todo = list(machine.stack.devices[name].below)
     while todo:
         current = todo.pop()
-        if current not in found:
-            found.add(current)
+        if current not in names:
+            names.add(current)
             todo += machine.stack.devices[current].below
-    return found
+    return names
 
 
 def _number(text: str | None) -> int:

@@ -59,5 +59,7 @@ def _module(scheduler: str, stack: Stack) -> str | None:
         return attributes.SCHEDULER_MODULES[scheduler]
     name = scheduler.replace("-", "_")
     # A part that is compiled in may have a folder as well, without a state of loading.
-    found = (module for module in (name, f"{name}_iosched") if tree_of(stack).exists(f"/sys/module/{module}/initstate"))
-    return next(found, None)
+    modules = (
+        module for module in (name, f"{name}_iosched") if tree_of(stack).exists(f"/sys/module/{module}/initstate")
+    )
+    return next(modules, None)

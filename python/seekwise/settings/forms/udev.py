@@ -107,8 +107,8 @@ def properties(device: BlockDevice, stack: Stack) -> dict[str, str]:
         return {"MD_UUID": uuid} if uuid.strip("0:") else {}
     is_scsi = entry.properties.get("ID_BUS") == "scsi" or device.transport in ("sas", "scsi", "fc", "iscsi", "raid")
     keys = SCSI_KEYS if is_scsi else SERIAL_KEYS
-    found = {key: entry.properties[key] for key in keys if entry.properties.get(key)}
-    return found or _derived(device)
+    known = {key: entry.properties[key] for key in keys if entry.properties.get(key)}
+    return known or _derived(device)
 
 
 def _derived(device: BlockDevice) -> dict[str, str]:

@@ -175,9 +175,9 @@ def _half_width(sums: Sequence[np.ndarray], statistic: Statistic, level: float) 
             return None
         starts = generator.integers(0, count, (RESAMPLES, -(-count // length)))
         index = ((starts[:, :, None] + np.arange(length)) % count).reshape(RESAMPLES, -1)[:, :count]
-        found = np.array([statistic(np.bincount(drawn, minlength=count) @ rows) for drawn in index])
+        resampled = np.array([statistic(np.bincount(drawn, minlength=count) @ rows) for drawn in index])
         # With m blocks a bootstrap variance is too small by (m - 1) / m.
-        errors.append(float(np.nanstd(found)) * math.sqrt(blocks[-1] / (blocks[-1] - 1)))
+        errors.append(float(np.nanstd(resampled)) * math.sqrt(blocks[-1] / (blocks[-1] - 1)))
     return math.hypot(*errors) * float(stdtrit(min(blocks) - 1, (1 + level) / 2))
 
 

@@ -36,17 +36,17 @@ class Ended:
 
 def end_all(*, dry_run: bool = False) -> list[Ended]:
     """Ends every guard that has not decided."""
-    found = []
+    ended = []
     for document in guard_log.undecided():
         identity = str(document["id"])
         devices = tuple(map(str, document.get("devices") or ()))
         was = str(document.get("outcome"))
         if dry_run:
-            found.append(Ended(identity, devices, f"guard of {', '.join(devices)} ({was}): ended"))
+            ended.append(Ended(identity, devices, f"guard of {', '.join(devices)} ({was}): ended"))
             continue
         how = end(identity, "ended by `seekwise revert`")
-        found.append(Ended(identity, devices, f"guard of {', '.join(devices)} ended ({was}): {how}"))
-    return found
+        ended.append(Ended(identity, devices, f"guard of {', '.join(devices)} ended ({was}): {how}"))
+    return ended
 
 
 def end(identity: str, why: str) -> str:

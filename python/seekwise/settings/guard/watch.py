@@ -68,11 +68,11 @@ class Watch:
                 return
 
     def _counters(self, tree: Tree) -> dict[str, DiskCounters]:
-        found = diskstats.read(tree)
-        missing = [name for name in self.devices if name not in found]
+        counters = diskstats.read(tree)
+        missing = [name for name in self.devices if name not in counters]
         if missing:
             raise SeekwiseError(f"{', '.join(missing)} is gone: it has no counters in /proc/diskstats")
-        return {name: found[name] for name in self.devices}
+        return {name: counters[name] for name in self.devices}
 
     def _latencies(self) -> dict[int, int] | None:
         return None if self.sampler is None else histogram(self.sampler.taken()[1])

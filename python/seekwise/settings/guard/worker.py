@@ -76,23 +76,23 @@ def _apply_and_decide(
     document["before"] = done.before
     after = Watch(devices, root, sampler=before.sampler)
     note(document, "watching after", f"{seconds:.0f} s with the new settings")
-    found: GuardVerdict | None = None
+    verdict: GuardVerdict | None = None
     for _ in range(LOOKS):
         after.run(seconds / LOOKS)
         storage.check()
-        found = compare(before.intervals, after.intervals, limit, looks=LOOKS)
-        document["comparison"] = asdict(found)
+        verdict = compare(before.intervals, after.intervals, limit, looks=LOOKS)
+        document["comparison"] = asdict(verdict)
         document["requests_watched"] = sum(
             sum((interval.bins or {}).values()) for interval in [*before.intervals, *after.intervals]
         )
         document["seen_s"] = {"before": len(before.intervals), "after": len(after.intervals)}
-        note(document, "watching after", found.reason)
-        if found.word == "worse":
+        note(document, "watching after", verdict.reason)
+        if verdict.word == "worse":
             break
-    assert found is not None
-    if found.word == "worse":
+    assert verdict is not None
+    if verdict.word == "worse":
         roll_back(document, journal)
-        headline = found.reason
+        headline = verdict.reason
         again = Watch(devices, root, sampler=before.sampler)
         again.run(seconds / 4)
         back = compare(again.intervals, after.intervals, 0.0)
@@ -106,7 +106,7 @@ def _apply_and_decide(
     go_on(document)
     applying.decide(done, journal, files, root)
     remember(document, done.before, machine, files)
-    note(document, "kept", found.reason)
+    note(document, "kept", verdict.reason)
 
 
 def guard(document: GuardDocument, root: Path = Path("/")) -> GuardDocument:

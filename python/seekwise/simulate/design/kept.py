@@ -66,17 +66,17 @@ def finalists(sweep: Sweep, points: Sequence[Point]) -> list[Finalist]:
     ]
 
 
-def run_of(asked: Asked, found: Sequence[Finalist], names: Sequence[str]) -> tuple[Run, list[Record]]:
+def run_of(asked: Asked, finalists: Sequence[Finalist], names: Sequence[str]) -> tuple[Run, list[Record]]:
     """The run and its records. `names`: what each finalist is called."""
     run = Run.begun(DESIGN, "simulated", {}, seed=asked.seed, target=asked.title)
     combinations = tuple(
         Combination(f"use={use}", SYSTEM, Load(use, phases=(PlannedPhase("mixed"),))) for use in asked.uses
     )
-    settings = tuple(Setting(name, finalist.point.values) for name, finalist in zip(names, found, strict=True))
+    settings = tuple(Setting(name, finalist.point.values) for name, finalist in zip(names, finalists, strict=True))
     records: list[Record] = []
     trials: list[Trial] = []
     for number in range(SEEDS):
-        for place, finalist in enumerate(found):
+        for place, finalist in enumerate(finalists):
             facts = {"asked": asdict(asked), "point": asdict(finalist.point), "equals": finalist.equals}
             for use, figures in enumerate(finalist.figures[number]):
                 trial = Trial(len(trials), number + 1, use, place, "candidate", trial_seed(asked.seed, number))
@@ -115,7 +115,7 @@ def of_records(records: Sequence[Record]) -> tuple[Asked, list[Finalist]] | None
         by_use = figures.setdefault(record.setting, {}).setdefault(record.repetition, {})
         by_use[record.combination.removeprefix("use=")] = LoadFigures(record.phases[0])
     asked = _stored(Asked).validate_python(next(iter(facts.values()))["asked"])
-    found = [
+    finalists = [
         Finalist(
             _stored(Point).validate_python(facts[name]["point"]),
             facts[name]["equals"],
@@ -125,4 +125,4 @@ def of_records(records: Sequence[Record]) -> tuple[Asked, list[Finalist]] | None
         )
         for name, seeds in figures.items()
     ]
-    return asked, [finalist for finalist in found if finalist.figures]
+    return asked, [finalist for finalist in finalists if finalist.figures]

@@ -128,7 +128,7 @@ def _finalists(sweep: Sweep, points: Sequence[Point]) -> list[Point]:
 def equals(sweep: Sweep, point: Point) -> dict[str, list[str | int]]:
     """{setting: values that would do as well}: each in place of the point's own value alone, within the model's error
     for it."""
-    found: dict[str, list[str | int]] = {}
+    equal_values: dict[str, list[str | int]] = {}
     own = float(sweep.logs(point)[RATE])
     values: dict[str, Sequence[Any]] = {
         "chunk_kib": sweep.space.chunks_kib if point.chunk_kib else (),
@@ -143,5 +143,5 @@ def equals(sweep: Sweep, point: Point) -> dict[str, list[str | int]]:
             if abs(float(sweep.logs(replace(point, **{name: value}))[RATE]) - own) <= math.log1p(gain_error((name,)))
         ]
         if len(alike) > 1:
-            found[name] = alike
-    return found
+            equal_values[name] = alike
+    return equal_values

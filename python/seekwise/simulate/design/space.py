@@ -51,11 +51,11 @@ class Point:
     @property
     def values(self) -> dict[str, Value]:
         """As settings of a study."""
-        found: dict[str, Value] = {"raid_level": self.array.level, "drives": self.array.drives}
+        values: dict[str, Value] = {"raid_level": self.array.level, "drives": self.array.drives}
         if self.chunk_kib:
-            found["chunk_kib"] = self.chunk_kib
-        found |= {"scheduler": self.scheduler, "queue_depth": self.depth}
-        return found | ({"read_ahead_kb": self.read_ahead_kib} if self.read_ahead_kib else {})
+            values["chunk_kib"] = self.chunk_kib
+        values |= {"scheduler": self.scheduler, "queue_depth": self.depth}
+        return values | ({"read_ahead_kb": self.read_ahead_kib} if self.read_ahead_kib else {})
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Space:
 def parse_drives(text: str) -> tuple[int, ...]:
     """`4..12`, `8` or `4,6,8`; UsageError for what is neither or cannot be."""
     parts = text.replace(" ", "").split(",")
-    found: set[int] = set()
+    counts: set[int] = set()
     for part in parts:
         named = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", part)
         if named is None:
@@ -95,15 +95,15 @@ def parse_drives(text: str) -> tuple[int, ...]:
         first, last = int(named[1]), int(named[2] or named[1])
         if last < first:
             raise UsageError(f"`--drives {text}` counts down", hint=f"for example: --drives {last}..{first}")
-        found |= set(range(first, last + 1))
-    if not found or min(found) < 2 or max(found) > 64:
+        counts |= set(range(first, last + 1))
+    if not counts or min(counts) < 2 or max(counts) > 64:
         raise UsageError(f"`--drives {text}`: an array has 2 to 64 drives", hint="for example: --drives 4..12")
-    return tuple(sorted(found))
+    return tuple(sorted(counts))
 
 
 def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], survives_least: int) -> tuple[Array, ...]:
     """Every array that can be built and survives enough; UsageError if there is none."""
-    found = []
+    arrays = []
     for level in levels:
         for count in drives:
             if level == "raid1" and count > MIRRORED_MOST:
@@ -119,15 +119,15 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
                 level, count, int(known["capacity_bytes"]), int(known["survives_failures"]), known["rebuild_s"]
             )
             if array.survives >= survives_least:
-                found.append(array)
-    if not found:
+                arrays.append(array)
+    if not arrays:
         counts = str(drives[0]) if len(drives) == 1 else f"{drives[0]} to {drives[-1]}"
         what = "can be built" if survives_least == 0 else f"survives {failures_text(survives_least)}"
         raise UsageError(
             f"no array of {counts} drives and level {', '.join(levels)} {what}",
             hint="more drives, other levels with `--level`, or a smaller `--survives`",
         )
-    return tuple(sorted(found))
+    return tuple(sorted(arrays))
 
 
 def failures_text(count: int) -> str:

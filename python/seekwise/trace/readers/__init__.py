@@ -51,6 +51,13 @@ FORMATS: tuple[TraceFormat, ...] = (
 )
 
 
+BINARIES = {
+    b"PERFILE2": ("perf's recording", "perf script -i FILE > trace.txt"),
+    b"\x17\x08\x44tracing": ("trace-cmd's recording", "trace-cmd report FILE > trace.txt"),
+}
+"""Recordings that their own program turns into text, by their first bytes."""
+
+
 def open_trace(path: Path) -> tuple[Notes, Iterator[np.ndarray]]:
     """The notes and the chunks of a trace in any known format; the notes are complete after the last chunk."""
     if path.is_dir():
@@ -62,6 +69,8 @@ def open_trace(path: Path) -> tuple[Notes, Iterator[np.ndarray]]:
         if form.known(head):
             notes = Notes(source=form.name)
             return notes, form.read(path, notes)
+    if binary := next((binary for magic, binary in BINARIES.items() if head.startswith(magic)), None):
+        raise TraceError(f"{path}: is {binary[0]}, which is not read", f"make text of it: `{binary[1]}`")
     raise TraceError(
         f"{path}: no known trace format begins like this", f"known are {', '.join(form.name for form in FORMATS)}"
     )

@@ -15,7 +15,7 @@ from seekwise.trace.columns import Notes, TraceError
 from seekwise.trace.readers.source import Lines, checked, first_lines, nanoseconds, rest
 
 _LINE = re.compile(
-    r"\s*(?P<device>\d+,\d+)\s+\d+\s+\d+\s+(?P<time>\d+\.\d+)\s+(?P<pid>\d+)\s+(?P<action>[A-Z]{1,2}|m)\s+(?P<rest>.*)$"
+    r"\s*(?P<device>\d+,\d+)\s+(?P<cpu>\d+)\s+(?P<sequence>\d+)\s+(?P<time>\d+\.\d+)\s+(?P<pid>\d+)\s+(?P<action>[A-Z]{1,2}|m)\s+(?P<rest>.*)$"
 )
 _SPAN = re.compile(r"(?P<letters>[A-Z]+)\s+(?P<sector>\d+)\s*(?:\+\s*(?P<sectors>\d+)|/\s*(?P<at>\d+))?(?P<who>.*)$")
 # A flush has no place, and blkparse prints none.
@@ -27,8 +27,8 @@ _SUMMARY = re.compile(
 )
 
 
-PREFACE_LINES = 20
-"""Prompts and warnings that a terminal's copy has before the events."""
+PREFACE_LINES = 200
+"""Prompts, warnings and prose before the events."""
 
 
 def known(head: bytes) -> bool:
@@ -39,22 +39,31 @@ def known(head: bytes) -> bool:
 def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     requests = Assembler(notes)
-    recordings, between = 0, True
+    recordings, ended, last_ns = 1, False, 0
+    begun: set[tuple[str, str]] = set()
+    """Processors of which the first event was seen."""
     for line in lines:
         match = _LINE.match(line)
         if not match:
             # Behind a summary is prose, or another recording.
-            between = between or _SUMMARY.match(line) is not None
-            if between or not line.strip():
+            if _SUMMARY.match(line) and last_ns:
+                lines.prose = ended = True
+            if lines.is_prose(line):
                 continue
             if lines.wrong(line, "MAJ,MIN CPU SEQUENCE TIME PID ACTION RWBS SECTOR + COUNT [NAME]"):
                 break
             continue
         try:
-            if between:
-                recordings, between = recordings + 1, False
-                if recordings > 1:
-                    requests.begin_again(nanoseconds(match["time"]))
+            now_ns, first = nanoseconds(match["time"]), (match["device"], match["cpu"])
+            # Each processor counts its events from 1.
+            again = match["sequence"] == "1" and first in begun
+            if ended or again or (lines.prose and now_ns < last_ns):
+                recordings, ended = recordings + 1, False
+                begun.clear()
+                requests.begin_again(now_ns)
+            if match["sequence"] == "1":
+                begun.add(first)
+            lines.prose, last_ns = False, max(now_ns, 1)
             full = _event(requests, notes, match)
         except TraceError as error:
             raise lines.problem(error.message) from None

@@ -53,12 +53,12 @@ def _together(path: Path) -> list[Path]:
     match = re.fullmatch(r"(.*\.blktrace\.)\d+", path.name)
     if not match:
         return [path]
-    found = [
+    files = [
         p for p in path.parent.iterdir() if re.fullmatch(re.escape(match[1]) + r"\d+", p.name) and p.stat().st_size
     ]
-    if len(found) > FILES_MAX:
+    if len(files) > FILES_MAX:
         raise TraceError(f"{path}: more than {FILES_MAX} files belong to this recording")
-    return sorted(found) or [path]
+    return sorted(files) or [path]
 
 
 Record = tuple[int, int, int, int, int, int, bytes]

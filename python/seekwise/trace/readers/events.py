@@ -28,20 +28,27 @@ _SPAN = re.compile(
     r"(?:\+\s*(?P<sectors>\d+)|/\s*(?P<at>\d+))"
 )
 _LOST = re.compile(r"(?:CPU:\d+ \[LOST (?P<lost>\d+) EVENTS\]|.*\bLOST (?P<perf>\d+) events)", re.IGNORECASE)
+_CALLER = re.compile(r"\s+[0-9a-f]{1,16} (?:\[unknown\]|\S.*) \(\S.*\)$")
+"""A line of the call chain that `perf record -g` adds to each event."""
 _PREFIXES = ("#", "cpus=", "version =", "CPU ")
+
+
+PREFACE_LINES = 200
 
 
 def known(head: bytes) -> bool:
     """Whether a file that begins with these bytes is the kernel's block trace events as text."""
-    lines = [line for line in first_lines(head, 60) if not line.startswith(_PREFIXES)]
-    return any(_EVENT.match(line) for line in lines[:10])
+    lines = [line for line in first_lines(head, PREFACE_LINES) if not line.startswith(_PREFIXES)]
+    return any(_EVENT.match(line) for line in lines)
 
 
 def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     """Requests in chunks of rows (`columns.py`); what the format leaves out goes to `notes`."""
     requests = Assembler(notes)
+    last_ns = 0
     for line in lines:
         if not line.strip() or line.startswith(_PREFIXES):
+            lines.prose = lines.prose or not line.strip()
             lost = _LOST.match(line)
             if lost:
                 notes.dropped += int(lost["lost"] or lost["perf"])
@@ -53,12 +60,16 @@ def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
                 notes.dropped += int(lost["lost"] or lost["perf"])
                 continue
             # Other events may lie between: those have a time and a name too.
-            if re.search(r"(?<!\d)\d+\.\d+:\s+[\w:-]+:", line):
+            if re.search(r"(?<!\d)\d+\.\d+:\s+[\w:-]+:", line) or _CALLER.match(line) or lines.is_prose(line):
                 continue
             if lines.wrong(line, "PROCESS-PID [CPU] TIME: block_EVENT: …"):
                 break
             continue
         try:
+            now_ns = nanoseconds(match["time"])
+            if lines.prose and now_ns < last_ns:
+                requests.begin_again(now_ns)
+            lines.prose, last_ns = False, now_ns
             full = take(requests, notes, match)
         except TraceError as error:
             raise lines.problem(error.message) from None

@@ -132,6 +132,8 @@ class Lines:
         self.number = 0
         self.whole = True
         """The line at hand ended with a line feed: what is wrong with it is not a cut."""
+        self.prose = True
+        """Words may follow that are no event: at the start of the file, behind an empty line and behind a fence of Markdown."""
         self._content = opened(path)
 
     def __enter__(self) -> Self:
@@ -161,6 +163,11 @@ class Lines:
             if b"\0" in line:
                 raise self.problem("is not text")
             yield tamed(line.decode("utf-8", "replace").rstrip("\r\n"))
+
+    def is_prose(self, line: str) -> bool:
+        """Whether a line that is no event is passed over; a reader says `prose = False` at each event."""
+        self.prose = self.prose or not line.strip() or line.strip().startswith("```")
+        return self.prose
 
     def cut(self) -> None:
         """Notes that the trace ends here; not an error, since recorders get killed."""

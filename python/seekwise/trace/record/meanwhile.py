@@ -39,7 +39,7 @@ def recording(device: recorder.Device) -> Iterator[LoadRecording]:
 
     The instance is our own and is gone afterwards, whatever ends the body.
     """
-    found = LoadRecording()
+    load = LoadRecording()
     ended = threading.Event()
     with temporary.private("record", recorder.spool_folder()) as folder:
         with tracefs.instance(list(device.numbers), events=device.events) as instance:
@@ -53,11 +53,11 @@ def recording(device: recorder.Device) -> Iterator[LoadRecording]:
             spooling = threading.Thread(target=spooled, daemon=True)
             spooling.start()
             try:
-                yield found
+                yield load
             finally:
                 ended.set()
                 spooling.join()
-            found.dropped = instance.dropped()
+            load.dropped = instance.dropped()
         notes = Notes()
         requests = Assembler(notes)
         chunks = []
@@ -67,4 +67,4 @@ def recording(device: recorder.Device) -> Iterator[LoadRecording]:
                 chunks.append(requests.rows.take())
         requests.finish()
         chunks.append(requests.rows.take())
-        found.rows, found.start_ns = np.concatenate(chunks), requests.start or 0
+        load.rows, load.start_ns = np.concatenate(chunks), requests.start or 0

@@ -67,10 +67,10 @@ class Device:
 
 def device_of(name: str, sys_root: Path = Path("/sys")) -> Device:
     """The disk of a device's name (`sda`, `sda1`, `nvme0n1p2`)."""
-    found = next(iter((sys_root / "class" / "block").glob(name)), None)
-    if found is None:
+    entry = next(iter((sys_root / "class" / "block").glob(name)), None)
+    if entry is None:
         raise SeekwiseError(f"there is no block device {name}")
-    place = found.resolve()
+    place = entry.resolve()
     if (place / "partition").exists():
         place = place.parent
     parts = [part.parent for part in place.glob("*/partition")]
@@ -86,11 +86,11 @@ def _is_stacked(place: Path) -> bool:
 
 
 def _machine(place: Path) -> dict[str, str]:
-    found = {"kernel": os.uname().release}
+    facts = {"kernel": os.uname().release}
     for name, attribute in (("model", "device/model"), ("serial", "device/serial"), ("scheduler", "queue/scheduler")):
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            found[name] = (place / attribute).read_text().strip()
-    return found
+            facts[name] = (place / attribute).read_text().strip()
+    return facts
 
 
 def _number(place: Path) -> tuple[int, int]:

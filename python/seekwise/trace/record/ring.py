@@ -21,8 +21,6 @@ PAGE = 4096
 _PAGE_HEAD = struct.Struct("<QQ")
 _WORD = struct.Struct("<I")
 LENGTH_MASK = (1 << 30) - 1
-MISSED = 1 << 31
-MISSED_STORED = 1 << 30
 PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
 
 
@@ -49,7 +47,7 @@ def is_last(page: bytes) -> bool:
 
 def layouts(formats: dict[str, str]) -> dict[int, Layout]:
     """Layouts by the number of the event, from the texts of the `format` files."""
-    found = {}
+    known = {}
     for event, text in formats.items():
         number = re.search(r"^ID: (\d+)", text, re.MULTILINE)
         fields = {
@@ -61,10 +59,10 @@ def layouts(formats: dict[str, str]) -> dict[int, Layout]:
         length = fields.get("new_sector" if event == "block_split" else "nr_sector", (-1, 0))[0]
         rwbs = fields["rwbs"]
         comm = fields.get("comm", (-1, 0))[0]
-        found[int(number[1])] = Layout(
+        known[int(number[1])] = Layout(
             event, int(number[1]), fields["dev"][0], fields["sector"][0], length, rwbs[0], rwbs[1], comm
         )
-    return found
+    return known
 
 
 @dataclass(slots=True)
@@ -129,14 +127,3 @@ def _event(page: bytes, at: int, time: int, layout: Layout) -> Event:
         letters,
         comm,
     )
-
-
-def missed(page: bytes) -> int:
-    """Events that the kernel lost before this page, as far as it says."""
-    _, commit = _PAGE_HEAD.unpack_from(page)
-    if not commit & MISSED:
-        return 0
-    at = _PAGE_HEAD.size + (commit & LENGTH_MASK)
-    if commit & MISSED_STORED and at + 8 <= len(page):
-        return int(struct.unpack_from("<Q", page, at)[0])
-    return 1

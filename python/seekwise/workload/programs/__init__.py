@@ -28,15 +28,15 @@ PROGRAMS: dict[str, type[Program]] = {
 def program_named(name: str, parameters: Mapping[str, object]) -> Program:
     """The program of this name with its parameters. Raises ValueError with one sentence when there is none, or a
     parameter is wrong."""
-    found = PROGRAMS.get(name)
-    if found is None:
+    program = PROGRAMS.get(name)
+    if program is None:
         raise ValueError(f"names no program: {name!r}; programs: {', '.join(PROGRAMS)}")
     try:
-        return found.model_validate(dict(parameters))
+        return program.model_validate(dict(parameters))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            known = ", ".join(found.model_fields) or "none"
+            known = ", ".join(program.model_fields) or "none"
             raise ValueError(f"has no parameter `{key}` for program {name!r}; it has: {known}") from None
         raise ValueError(f"gives program {name!r} a wrong `{key}`: {first['msg'].lower()}") from None

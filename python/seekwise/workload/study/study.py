@@ -202,8 +202,8 @@ class Workload(Part):
         """ValueError unless exactly one of `profile`, `job` and `operations` is set."""
         sources = [name for name in ("profile", "job", "use", "operations") if getattr(self, name)]
         if len(sources) != 1:
-            found = "none of them" if not sources else " and ".join(f"`{name}`" for name in sources)
-            raise ValueError(f"must have exactly one of `profile`, `job`, `use` and `operations`, but has {found}")
+            named = "none of them" if not sources else " and ".join(f"`{name}`" for name in sources)
+            raise ValueError(f"must have exactly one of `profile`, `job`, `use` and `operations`, but has {named}")
         return self
 
     @model_validator(mode="after")
@@ -302,10 +302,10 @@ class Study(Part):
 
 def flat(table: dict[str, object], prefix: str = "") -> dict[str, object]:
     """`{"iosched": {"read_expire": 5}}` as `{"iosched.read_expire": 5}`: how TOML reads a dotted key."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name, value in table.items():
         if isinstance(value, dict):
-            found.update(flat(value, f"{prefix}{name}."))
+            values.update(flat(value, f"{prefix}{name}."))
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            values[f"{prefix}{name}"] = value
+    return values

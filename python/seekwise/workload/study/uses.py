@@ -69,7 +69,7 @@ from seekwise.workload.study.quantity import parse_bytes, parse_seconds
 Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness", "number", "cost"]
 """`number` and `cost`: what a command of the user's prints, of which more, or less, is better."""
 LIMITS = "limits"
-"""Group of synthetic uses that show the extremes of device and scheduler. They decide nothing."""
+"""Group of synthetic uses that show the extremes of device and scheduler: no real work, measured for those who ask. They decide nothing."""
 NOT_OURS = "live"
 """Group of a load that was there already, or of a command: what it asks for is not known."""
 Pattern = Literal[
@@ -260,7 +260,7 @@ class Use(BaseModel):
     def metrics(self) -> tuple[UseMetric, ...]:
         """What is judged of this use, the first foreground job's first."""
         first = self.foreground[0].name
-        found = []
+        metrics = []
         for job in sorted(self.job, key=lambda job: (job.role != "foreground", job.name != first)):
             for kind in job.judge:
                 if job.role == "background":
@@ -270,8 +270,8 @@ class Use(BaseModel):
                 purpose = _purpose(kind, job, alone=len(self.job) == 1)
                 own = job.unit or (job.name if job.program is not None else "")
                 work = self.unit if job.name == first else own
-                found.append(UseMetric(name, job.name, kind, job.role, purpose, job.counts, work))
-        return tuple(found)
+                metrics.append(UseMetric(name, job.name, kind, job.role, purpose, job.counts, work))
+        return tuple(metrics)
 
 
 def _purpose(kind: Judged, job: Job, *, alone: bool) -> Purpose:
@@ -327,10 +327,6 @@ def _shipped() -> dict[str, Use]:
     return {name.removesuffix(".toml"): loads((folder / name).read_text(encoding="utf-8"), name) for name in names}
 
 
-LIMITS = "limits"
-"""What device and scheduler can do at the extreme: no real work, measured for those who ask."""
-
-
 def groups() -> list[str]:
     """Groups of the shipped uses, the most telling first."""
     return list(dict.fromkeys(use.group for use in shipped()))
@@ -344,7 +340,7 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
     """
     if words is None:
         return [use for use in shipped() if use.group != LIMITS and (use.runs_programs or on_device)]
-    found: dict[str, Use] = {}
+    uses: dict[str, Use] = {}
     for word in (part.strip() for part in words.split(",")):
         if not word:
             rest = ",".join(part.strip() for part in words.split(",") if part.strip())
@@ -355,30 +351,30 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
                 raise UsageError(
                     f"{word} has no `[[job]]` to measure", hint="it weighs studies: `seekwise advise RUN --for FILE`"
                 )
-            found[use.name] = use
+            uses[use.name] = use
             continue
-        found |= {use.name: use for use in named(word)}
-    return sorted(found.values(), key=lambda use: use.priority)
+        uses |= {use.name: use for use in named(word)}
+    return sorted(uses.values(), key=lambda use: use.priority)
 
 
 def one(word: str) -> Use:
     """The shipped use of that name, or the first of that group."""
-    found = named(word)
-    return next((use for use in found if use.name == word), found[0])
+    uses = named(word)
+    return next((use for use in uses if use.name == word), uses[0])
 
 
 def named(word: str) -> list[Use]:
     """The shipped uses of that name or group, in the order of their priority."""
-    found = [use for use in shipped() if word in (use.name, use.group)]
+    uses = [use for use in shipped() if word in (use.name, use.group)]
     if word in PURPOSES:
         raise UsageError(f"`{word}` is a purpose, which runs of `tune` answer for, and no use", hint=HOW)
-    if not found:
+    if not uses:
         known = list(dict.fromkeys([*groups(), *(use.name for use in shipped())]))
         listed = (
             f"`seekwise explain uses` lists them; or a TOML file of your own; purposes, of a run of `tune`: {OPTION}"
         )
         raise UsageError(f"no use is called `{word}`", hint=suggestion.hint(word, [*PURPOSES, *known], listed))
-    return found
+    return uses
 
 
 def by_name(words: str | None) -> frozenset[str]:
@@ -454,8 +450,8 @@ def installed(
 
 def offered(left_out: Sequence[Use]) -> list[str]:
     """What is said of programs that this machine happens to have and a budget leaves out."""
-    found = [use for use in left_out if any(program.is_extra for job in use.job if (program := job.runs) is not None)]
-    return [f"Installed here, and not measured in this budget: `--for {use.name}` ({use.title})" for use in found]
+    extra = [use for use in left_out if any(program.is_extra for job in use.job if (program := job.runs) is not None)]
+    return [f"Installed here, and not measured in this budget: `--for {use.name}` ({use.title})" for use in extra]
 
 
 def load(path: Path) -> Use:
@@ -484,9 +480,9 @@ def loads(text: str, source: str) -> Use:
     try:
         return Use.model_validate(table)
     except ValidationError as error:
-        found = error.errors(include_url=False)
+        problems = error.errors(include_url=False)
         # A word that is misspelt is both unknown and missing: the unknown one tells more.
-        first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
+        first = next((error for error in problems if error["type"] == "extra_forbidden"), problems[0])
         where = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             raise UsageError(

@@ -1,0 +1,99 @@
+"""Services whose settings stand as NAME=VALUE in one file: ktune of RHEL 5 and 6, sapconf of SUSE, laptop-mode.
+
+/etc/sysconfig/ktune                ELEVATOR="deadline", ELEVATOR_TUNE_DEVS="/sys/block/{sd,dm-}*/queue/scheduler"
+/etc/sysconfig/sapconf              IO_SCHEDULER="noop none": the first that a disk offers
+/etc/laptop-mode/laptop-mode.conf   CONTROL_READAHEAD=1, NOLM_READAHEAD=128 (KiB), HD="/dev/[hs]d[abcdefgh]"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from seekwise.linux.setters import assignment
+from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.reading import Reading
+from seekwise.linux.setters.shell_values import braces
+
+KTUNE_PROFILES = "/etc/tune-profiles"
+"""tuned-adm of RHEL 6 names the profile there, and ktune is given its file."""
+LAPTOP_MODE = "/etc/laptop-mode/laptop-mode.conf"
+SAPCONF = "/etc/sysconfig/sapconf"
+SAPCONF_ATTRIBUTES = {"IO_SCHEDULER": "queue/scheduler", "NRREQ": "queue/nr_requests"}
+DISKS = re.compile(r"(?:sd|vd|xvd)[a-z]+|nvme\d+n\d+|dm-\d+")
+LINE = re.compile(r"\s*([A-Z_]{1,64})=[\"']?([^\"'#]{0,1000})")
+
+
+@dataclass(frozen=True)
+class Value:
+    text: str
+    file: str
+    line: int
+
+
+def read(reading: Reading) -> Iterator[Setter]:
+    """What these services set when they start; uncertain where nothing starts them."""
+    yield from _ktune(reading)
+    yield from _sapconf(reading)
+    yield from _laptop_mode(reading)
+
+
+def _ktune(reading: Reading) -> Iterator[Setter]:
+    profile = reading.text(f"{KTUNE_PROFILES}/active-profile").strip()
+    found = _values(reading, f"{KTUNE_PROFILES}/{profile}/ktune.sysconfig" if profile else "/etc/sysconfig/ktune")
+    if "ELEVATOR" not in found or "ELEVATOR_TUNE_DEVS" not in found:
+        return
+    starts = any(
+        name.endswith("ktune") for folder in ("/etc/rc3.d", "/etc/rc.d/rc3.d") for name in reading.names(folder)
+    )
+    for pattern in found["ELEVATOR_TUNE_DEVS"].text.split()[:100]:
+        for path in braces(pattern):
+            for name, attribute in reading.settings(path):
+                yield _setter("ktune", found["ELEVATOR"], name, attribute, found["ELEVATOR"].text, certain=starts)
+
+
+def _sapconf(reading: Reading) -> Iterator[Setter]:
+    starts = _wanted(reading, "sapconf.service")
+    for key, value in _values(reading, SAPCONF).items():
+        for device in reading.stack.devices.values() if key in SAPCONF_ATTRIBUTES else ():
+            reading.spend(2)
+            if device.below or not DISKS.fullmatch(device.name):
+                continue
+            offered = [
+                word for word in value.text.split() if key != "IO_SCHEDULER" or word in device.schedulers_offered
+            ]
+            if offered:
+                yield _setter("sapconf", value, device.name, SAPCONF_ATTRIBUTES[key], offered[0], certain=starts)
+
+
+def _laptop_mode(reading: Reading) -> Iterator[Setter]:
+    found = _values(reading, LAPTOP_MODE)
+    wanted = found.get("NOLM_READAHEAD")
+    if wanted is None or "CONTROL_READAHEAD" not in found or found["CONTROL_READAHEAD"].text == "0":
+        return
+    for pattern in found["HD"].text.split()[:100] if "HD" in found else ():
+        for path in braces(pattern):
+            for node in reading.places(path):
+                if name := reading.name_of(node):
+                    # On battery it sets LM_READAHEAD instead.
+                    yield _setter("laptop-mode", wanted, name, "queue/read_ahead_kb", wanted.text, certain=False)
+
+
+def _setter(kind: str, value: Value, device: str, attribute: str, text: str, *, certain: bool) -> Setter:
+    rank = (assignment.TUNED, 0, value.file, value.line)
+    return Setter(kind, value.file, value.line, device, attribute, text, rank, certain=certain)
+
+
+def _wanted(reading: Reading, unit: str) -> bool:
+    targets = ("multi-user", "sysinit", "graphical")
+    return any(unit in reading.names(f"/etc/systemd/system/{target}.target.wants") for target in targets)
+
+
+def _values(reading: Reading, file: str) -> dict[str, Value]:
+    found = {}
+    for number, line in enumerate(reading.text(file).splitlines(), 1):
+        reading.spend(1)
+        if (match := LINE.match(line[:1200])) and match[2].strip():
+            found[match[1]] = Value(match[2].strip(), file, number)
+    return found
