@@ -438,3 +438,27 @@ def test_a_summary_of_fio_s_figures_is_said_to_lack_the_requests(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"fio version": "fio-3.36", "jobs": [{"jobname": "a", "write": side}]}))
     with pytest.raises(SeekwiseError, match="lacks 'total_ios'"):
         importing.read([tmp_path / "x.json"])
+
+
+def test_syncs_that_an_old_fio_did_not_time_are_in_the_rate_of_its_writes(tmp_path):
+    text = json.loads(RAW["fsync8"])
+    job = text["jobs"][-1]
+    job.pop("sync")
+    (tmp_path / "x.json").write_text(json.dumps({**text, "jobs": [job]}))
+    run, (record,) = importing.read([tmp_path / "x.json"])
+    took_ms = job["write"]["runtime"] / job["write"]["total_ios"]
+    assert f"did not time the syncs; a write with its share of them took {took_ms:.3g} ms" in notes(run)
+    assert "page cache" not in notes(run)
+    assert len(record.phases) == 1
+
+
+def test_a_client_s_job_without_options_is_said_to_have_no_pattern_and_has_the_size_of_its_requests(tmp_path):
+    text = json.loads(RAW["client2"][RAW["client2"].index("{\n") :])
+    for job in text["client_stats"]:
+        job.pop("job options", None)
+    text["global options"] = {"direct": "1"}
+    (tmp_path / "x.json").write_text(json.dumps(text))
+    run, records = importing.read([tmp_path / "x.json"])
+    assert "does not have this job's pattern (`rw`)" in notes(run)
+    side = next(job[name] for job in text["client_stats"] for name in ("read", "write") if job[name]["total_ios"])
+    assert records[0].factors["block_bytes"] == side["io_bytes"] / side["total_ios"]

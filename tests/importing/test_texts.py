@@ -177,3 +177,16 @@ def test_requests_of_yabs_have_the_digits_of_its_rate(tmp_path):
     )
     _, records = importing.read([tmp_path / "y.txt"])
     assert [round(record.phases[0].iops) for record in records] == [round(2 * 12_790 / 4), 992]
+
+
+def test_the_sum_of_clients_is_not_of_the_last_job(tmp_path):
+    job = text_of(("w", "write", "write"))
+    whole = (
+        text_of(("r", "randread", "read")).partition("processes\n")[2].replace("r: (groupid", "All clients: (groupid")
+    )
+    (tmp_path / "x.txt").write_text(
+        job + whole.replace("total=1000,0", "total=9000,7000").replace("max=2000", "max=8000")
+    )
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].operation, record.phases[0].ios) == ("seq_write", 1000)
+    assert record.phases[0].latency_max_ns == 2_000_000

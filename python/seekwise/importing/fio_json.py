@@ -212,6 +212,8 @@ def _result(
         if found.syncs
         else _of_durable_writes(jobs, phase)
         if found.write_bytes and not found.read_bytes and _waits_for_the_drive(options)
+        else _of_untimed_syncs(jobs, found)
+        if found.write_bytes and not found.read_bytes and _asked_syncs(options)
         else "",
         notes=(*notes, *_notes(jobs, found, reported, depth_note, asked=given.operation is not None)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
@@ -294,16 +296,24 @@ def _notes(
 ) -> list[str]:
     said = [depth_note] if depth_note else []
     options = jobs[0]["job options"]
-    if not options and not asked and found.operation != "mixed":
+    # fio's default pattern reads; of clients it prints the options of one job alone.
+    lacks = not options or found.write_bytes > 0 or "hostname" in jobs[0]
+    if lacks and not fio_result.pattern_of(jobs[0]) and not asked and found.operation != "mixed":
         said.append(
-            f"{_name(jobs)}: the file has no options, so not whether access was random: sequential, fio's default, was taken "
+            f"{_name(jobs)}: the file does not have this job's pattern (`rw`), so not whether access was random: sequential was taken "
             f"(`--given operation=rand_{found.operation.rpartition('_')[2]}`)"
         )
     if found.elapsed_s < SHORT_S:
         said.append(
             f"{_name(jobs)} ran for {ms(found.elapsed_s * 1e9)} only, too short to mean anything: `--time_based --runtime=60`"
         )
-    if options and _is_buffered(options) and found.syncs is None and not _waits_for_the_drive(options):
+    if (
+        options
+        and _is_buffered(options)
+        and found.syncs is None
+        and not _asked_syncs(options)
+        and not _waits_for_the_drive(options)
+    ):
         said.append(
             f"jobs without `direct=1` went through the {PAGE_CACHE}: memory may have answered instead of the drive"
         )
@@ -333,14 +343,25 @@ def _notes(
 
 
 def _of_syncs(jobs: list[FioJob], found: fio_result.FioPhase, syncs: fio_result.Syncs) -> str:
-    options = jobs[0]["job options"]
-    asked = (
-        " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", "")) or "sync"
-    )
+    asked = _asked_syncs(jobs[0]["job options"]) or "sync"
     levels = syncs.percentiles_ns or percentiles(syncs.bins)
     return (
         f"durable writes of {_name(jobs)} ({asked}): each sync took {times(syncs.mean_ns, levels, syncs.max_ns)}; the writes before it "
         f"{ms(_sides(jobs).get('write', {}).get('latency_mean_ns', found.latency_mean_ns))} on average"
+    )
+
+
+def _asked_syncs(options: Mapping[str, str]) -> str:
+    """`fsync=1`; empty where a job does not sync."""
+    return " and ".join(f"{name}={options[name]}" for name in SYNCS if options.get(name, "0") not in ("0", ""))
+
+
+def _of_untimed_syncs(jobs: list[FioJob], found: fio_result.FioPhase) -> str:
+    """Of a fio that times writes alone: what a write and its syncs take together is in its rate."""
+    each_ns = found.elapsed_s * _threads(jobs) / found.ios * 1e9
+    return (
+        f"durable writes of {_name(jobs)} ({_asked_syncs(jobs[0]['job options'])}): this fio did not time the syncs; a write with its "
+        f"share of them took {ms(each_ns)} on average"
     )
 
 
@@ -421,7 +442,7 @@ def _block(options: Mapping[str, str], found: fio_result.FioPhase, given: Given)
         and (moved >= asked * (1 - SIZE_SLACK) or found.short_ios or found.bytes < 64 * asked)
     ):
         return asked, {}
-    return (round(moved), {}) if moved == round(moved) and not options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
+    return (round(moved), {}) if moved == round(moved) and "bs" not in options and round(moved) % 512 == 0 else (None, {})  # fmt: skip
 
 
 FORMAT = Format(

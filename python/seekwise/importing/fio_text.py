@@ -134,7 +134,7 @@ def _jobs(source: Source) -> list[PrintedJob]:
     side: PrintedSide | None = None
     levels: tuple[PrintedSide, str, float] | None = None
     # Of the run that is printed: a later one may have jobs of the same names.
-    run, openings, is_over = 0, dict[str, re.Match[str]](), False
+    run, openings, is_over, is_sum = 0, dict[str, re.Match[str]](), False, False
     for number, line in enumerate(source.lines, 1):
         if is_over and (OPENING.match(line) or VERSION.match(line)):
             run, openings, is_over = run + 1, {}, False
@@ -149,9 +149,10 @@ def _jobs(source: Source) -> list[PrintedJob]:
                 PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key, opening)
             )
             side, levels, is_over = None, None, True
-            if match["name"] == SUM_OF_CLIENTS:
+            # Figures below it are of all clients, not of the job before.
+            if is_sum := match["name"] == SUM_OF_CLIENTS:
                 jobs.pop()
-        elif not jobs or GROUP.match(line):
+        elif not jobs or is_sum or GROUP.match(line):
             side = levels = None
         elif match := SIDE.match(line):
             side = jobs[-1].sides[match["side"]] = _side(source, match, number)

@@ -106,7 +106,9 @@ def headline(asked: Question) -> str:
         return f"This storage is not steady enough to advise anything: {asked.unsteady}. Keep {asked.in_force}, and measure again when nothing else uses it."
     purposes = asked.purposes
     wanted = {purpose.setting for purpose in purposes.values()}
-    open_ones = [name for name, purpose in purposes.items() if not choice.changes and _is_open(purpose, choice)]
+    # A named gain that is not advised is said with its price, whatever it is for.
+    is_plain = not choice.changes and _most_striking(asked, None) is None
+    open_ones = [name for name, purpose in purposes.items() if is_plain and _is_open(purpose, choice)]
     if len(purposes) > 1 and (len(wanted) > 1 or open_ones):
         # What changes first, then what may.
         ordered = sorted(purposes.items(), key=lambda pair: (not pair[1].changes, pair[0] not in open_ones))
