@@ -20,6 +20,9 @@ for _signal, _handler in (
     if signal.getsignal(_signal) is signal.SIG_IGN:
         signal.signal(_signal, _handler)
 
+# A database named in the shell is no test's.
+os.environ.pop("SEEKWISE_DB", None)
+
 # Words of commands and options are explained where there is a command line.
 import seekwise.cli.main  # noqa: E402, F401
 

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise import _core
-from seekwise.cli import advise as command
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
 from seekwise.linux.setters import find_setters, survey
@@ -171,16 +170,15 @@ def test_what_lies_behind_a_hypervisor_a_bridge_or_a_controller_is_told_apart(tm
     )
     usb = drive_class.sentence(replace(disk, transport="usb"), "/srv")
     assert "simulated 3" in usb and "the bridge says" in usb
-    behind = replace(disk, details={**disk.details, "controller": {"vendor": "x"}})
+    behind = replace(disk, details={**disk.details, "controller": {"driver": "megaraid_sas"}})
     assert drive_class.class_of(behind) is None and "no evidence ships" in drive_class.sentence(behind, "/srv")
 
 
-def test_the_command_says_it_for_the_drives_below_a_path(tmp_path, monkeypatch):
-    stack = two_disks(tmp_path).stack()
-    monkeypatch.setattr(command, "read_stack", lambda: stack)
-    shown = CliRunner().invoke(cli, ["advise", "--device", "sda"], catch_exceptions=False).stdout
+def test_the_command_says_it_for_the_drives_below_a_path(tmp_path):
+    root = ["--root", str(two_disks(tmp_path).root)]
+    shown = CliRunner().invoke(cli, ["advise", "--device", "sda", *root], catch_exceptions=False).stdout
     assert "sda (hard disk)" in " ".join(shown.split()) and max(map(len, shown.splitlines())) <= 80
-    (told,) = json.loads(CliRunner().invoke(cli, ["advise", "--device", "nvme0n1", "--json"]).stdout)["drives"]
+    (told,) = json.loads(CliRunner().invoke(cli, ["advise", "--device", "nvme0n1", "--json", *root]).stdout)["drives"]
     assert told["class"] == "NVMe SSD" and told["choice"]["scheduler"] == classes.choice("NVMe SSD").scheduler
 
 

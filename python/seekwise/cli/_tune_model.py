@@ -43,8 +43,6 @@ def answer(request: Request) -> None:
     )
     run = planning.run_of(plan, request.target, backend=simulated.BACKEND)
     with Store.open(request.db) as store:
-        if not request.as_json:
-            _tune_shown.print_stack(plan)
         with store.ending(run.run_id), progress(simulated.DOING, quiet=request.as_json) as tell:
             simulated.carry_out(simulated.SimulatedRun(store=store, run=run, plan=plan, model=model, tell=tell))
         _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)

@@ -12,6 +12,7 @@ from seekwise.cli import _options, _shown
 from seekwise.errors import UsageError
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
+from seekwise.linux.tree import open_tree
 from seekwise.report import of_run
 from seekwise.report.layout import print_columns, print_lines, say
 from seekwise.settings import classes, drive_class
@@ -50,6 +51,7 @@ class ClassChoices:
 )
 @click.option("--print", "form", type=click.Choice(["udev"]), help="With --classes: print the rules only.")
 @click.option("--all", "everything", is_flag=True, help="With --classes: show reasons and sources.")
+@_options.captured("With --device: of a captured machine instead.")
 @_options.common
 def command(
     run: str,
@@ -59,6 +61,7 @@ def command(
     every_class: bool,
     form: str | None,
     everything: bool,
+    root: Path,
     db: Path | None,
     as_json: bool,
 ) -> None:
@@ -67,6 +70,8 @@ def command(
     With --device, what suits the class of drive, and with --classes, what to
     make the default on all machines: both without measuring.
     """
+    if root != Path("/") and device is None:
+        raise UsageError("--root belongs to --device", f"`seekwise advise --device / --root {root}`")
     if every_class:
         if device is not None or system is not None:
             raise UsageError("--classes asks about all machines", "leave --device and --system out")
@@ -75,7 +80,7 @@ def command(
     if form is not None or everything:
         raise UsageError("--print and --all belong to --classes", "`seekwise advise --classes --print udev`")
     if device is not None:
-        _class(device, as_json)
+        _class(device, root, as_json)
         return
     with Store.open(db, create=False) as store:
         found = of_run.of_runs(store, store.run(run)).advised(purpose, system)
@@ -112,9 +117,9 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
     print_lines([f"next: {again} --print udev{'' if everything else ' # reasons: --all'}"], out)
 
 
-def _class(target: str, as_json: bool) -> None:
+def _class(target: str, root: Path, as_json: bool) -> None:
     """A sentence for each drive of another class below the target."""
-    found = resolve_path(read_stack(), target)
+    found = resolve_path(read_stack(open_tree(root)), target)
     drives = {(drive_class.class_of(leaf), leaf.scheduler): leaf for leaf in reversed(found.leaves)}
     if as_json:
         _shown.echo_json(drive_class.ClassAdvices([drive_class.advice(drive, target) for drive in drives.values()]))

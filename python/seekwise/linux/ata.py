@@ -55,6 +55,8 @@ class Identity:
     ncq_depth: int | None
     look_ahead: bool | None
     rotation_rpm: int | None
+    shingled: bool
+    """The drive manages zones by itself; drives that do not say so may do it all the same."""
 
 
 def identity(words: list[int]) -> Identity:
@@ -71,4 +73,6 @@ def identity(words: list[int]) -> Identity:
         ncq_depth=(words[75] & 0x1F) + 1 if ncq_supported else None,
         look_ahead=bool(words[85] & 1 << 6) if features_hold else None,
         rotation_rpm=rate if 0x0401 <= rate <= 0xFFFE else None,
+        # ACS-4, word 69, bits 1:0: 01b host aware, 10b device managed.
+        shingled=words[69] & 0b11 == 0b10,
     )

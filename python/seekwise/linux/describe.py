@@ -20,7 +20,8 @@ TRANSPORT_NAMES = {
     "scsi-debug": "scsi_debug",
     "parallel-scsi": "parallel SCSI",
     "hyper-v": "Hyper-V",
-    "mmc": "MMC",
+    "xen": "Xen",
+    "vmware": "VMware",
 }
 
 KIND_NAMES = {
@@ -32,6 +33,7 @@ KIND_NAMES = {
     "null": "null_blk",
     "nbd": "network block device",
     "optical": "optical drive",
+    "mmc": "SD card or eMMC",
 }
 
 
@@ -194,6 +196,13 @@ def _bcache(device: BlockDevice) -> str:
 MEDIUM_UNKNOWN = frozenset({"virtio-scsi", "scsi-debug", "hyper-v", "vmware", "usb", "fc", "iscsi"})
 
 
+def zoned_as(device: BlockDevice) -> str:
+    """`host-managed zones`, `device-managed zones (SMR)`; empty of a drive that is not known to have any."""
+    if device.details.get("shingled"):
+        return "device-managed zones (SMR)"
+    return f"{device.details['zoned']} zones" if "zoned" in device.details else ""
+
+
 def passes_on(device: BlockDevice) -> bool:
     """Whether the device hands bios to those below and so queues nothing: md, most mappings, bcache, NVMe multipath.
 
@@ -238,6 +247,8 @@ def settings_lines(device: BlockDevice) -> list[tuple[str, str]]:
         words.append("rotational" if device.rotational else "not rotational")
     if device.write_cache:
         words.append(f"cache {device.write_cache}")
+    if zoned := zoned_as(device):
+        words.append(zoned)
     sectors = (device.details.get("logical_block_bytes"), device.details.get("physical_block_bytes"))
     if sectors[0]:
         words.append(

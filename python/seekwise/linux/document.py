@@ -98,8 +98,8 @@ class DeviceFacts(DeviceNumbers):
     """Facts of one kind of device only; what does not apply is absent. md: level, chunk_bytes, layout, raid_disks,
     degraded, sync_action, members (name, slot, state, errors) and stripe_cache_size. Firmware RAID: firmware_raid,
     container. Device-mapper: dm_name, dm_uuid, volume_group, logical_volume, crypt_type. Multipath: request_based,
-    native_multipath, hidden_path. SATA: ncq (state, text), ncq_supported, ncq_depth, rotation_rpm. Hardware RAID:
-    controller (driver, family, tool, warning, members_hidden, level); NVMe: the controller's name. Besides links,
+    native_multipath, hidden_path. SATA: ncq (state, text), ncq_supported, ncq_depth, rotation_rpm, shingled. Hardware
+    RAID: controller (driver, family, tool, warning, members_hidden, level); NVMe: the controller's name. Besides links,
     signature (type, label, uuid, usage), logical_block_bytes, physical_block_bytes, pci_address, pci_id, and missing:
     devices it stands on that the tree does not show."""
     warnings: list[str]

@@ -72,6 +72,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         model, firmware, serial = own.model or model, own.firmware or firmware, own.serial or serial
         rpm = own.rotation_rpm
         details |= {"ncq_supported": own.ncq_supported, "ncq_depth": own.ncq_depth, "look_ahead": own.look_ahead}
+        details["shingled"] = own.shingled or None
     elif vendor and not is_ata:
         model = f"{vendor} {model or ''}".strip()
     details["rotation_rpm"] = rpm

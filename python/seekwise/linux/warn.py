@@ -46,8 +46,8 @@ def device_warnings(device: BlockDevice) -> Iterator[DeviceWarning]:
         yield warning(str(controller["warning"]))
     if network := san_by(device):
         yield warning(
-            f"a volume of another machine (SAN, {network}): order, cache and other users there are not seen here, and "
-            "queue_depth is this host's share of it"
+            f"a volume of another machine (SAN, {network}): order, cache and other users there are not seen here"
+            + (", and queue_depth is this host's share of it" if device.queue_depth is not None else "")
         )
     if "firmware_raid" in details and "container_of" not in details:
         yield warning(

@@ -21,7 +21,7 @@ from seekwise.judge.outcome import LiveOutcome, for_purpose, no_verdict
 from seekwise.judge.study_outcome import StudyOutcome, combination_name, wanted
 from seekwise.judge.system_choices import OVERALL, SystemChoice
 from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting
-from seekwise.number_text import three
+from seekwise.number_text import plain_settings, three
 from seekwise.report import terminal, tune_answer, use_answer
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
@@ -323,7 +323,10 @@ def _print_throughputs(console: Console, records: Sequence[Record], weighed: Wei
     shown = [name for name in wanted if any(name in throughput for throughput in throughputs.values())]
     heads = ["Setting", *(f"{operations.name(name)} [MB/s]" for name in shown)]
     body = [
-        [standing.setting, *(_mean_text(throughputs.get(standing.setting, {}).get(name)) for name in shown)]
+        [
+            plain_settings(standing.setting),
+            *(_mean_text(throughputs.get(standing.setting, {}).get(name)) for name in shown),
+        ]
         for standing in weighed.standings
     ]
     print_columns(heads, body, console, numbers_from=1)
@@ -342,9 +345,11 @@ def _print_weighed(console: Console, weighed: Weighed, plan: Plan) -> None:
     # Of the others the table has how far behind they are.
     if best.regret > REGRET_SHOWN:
         where = combination_name(best.regret_combination, plan, pooled=True)
-        said.append(f"{best.setting} is at its worst in {where}: {100 * best.regret:.0f} % below the best")
+        said.append(
+            f"{plain_settings(best.setting)} is at its worst in {where}: {100 * best.regret:.0f} % below the best"
+        )
     said.append(
-        f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.repetitions} repetitions, the others as estimates. "
+        f"Ratios to {plain_settings(weighed.reference)}: rate as a 95 % interval over {weighed.repetitions} repetitions, the others as estimates. "
         "Front: no other setting is as good in all three."
     )
     for sentence in said:
@@ -372,7 +377,9 @@ def _table(weighed: Weighed) -> Table:
         estimates = [_estimate(standing.ratios.get(metric)) for metric in metrics]
         worst = f"-{100 * standing.regret:.0f} %" if standing.regret > REGRET_SHOWN else ""
         throughput = "1" if is_reference else _interval(standing.ratios.get("rate"))
-        table.add_row(standing.setting, throughput, *estimates, "yes" if standing.on_pareto_front else "", worst)
+        table.add_row(
+            plain_settings(standing.setting), throughput, *estimates, "yes" if standing.on_pareto_front else "", worst
+        )
     return table
 
 

@@ -92,7 +92,7 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
         "headline": sentence(content.advice.headline),
         "reasons": [sentence(one_line(reason)) for reason in reasons(content, blocks)],
         # The table of arrays has what the reasons say of each: it has to stand on the first screen.
-        "reasons_first": 1 if content.arrays else REASONS_FIRST,
+        "reasons_first": 0 if content.arrays else REASONS_FIRST,
         "answered": answered.rows(content.question) if content.question is not None else [],
         "by_system": by_system.rows_of(content),
         "settings": by_system.settings_of(content),
@@ -109,10 +109,18 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
 def _arrays(content: ReportContent) -> dict[str, object]:
     """Arrays that were simulated, and those that a designer would weigh against each other."""
     candidates = array_choice.candidates(content.arrays)
+    names = arrays.operations(content.arrays)
+    loads = {name: {row.settings.get(name) for row in content.arrays if name in row.rates_mb_s} for name in names}
+    whole = [row for row in content.arrays if not row.is_degraded]
     return {
+        "arrays_whole": whole or content.arrays,
+        "arrays_degraded": [row for row in content.arrays if row.is_degraded] if whole else [],
+        # What holds for every row is said once, below the table.
+        "array_loads": {name: load for name, (load, *more) in loads.items() if load and not more},
+        "array_most": {name: max(row.rates_mb_s.get(name, 0.0) for row in content.arrays) or 1.0 for name in names},
         "pareto": pareto.picture(candidates) if array_choice.varies_safety(content.records) else None,
         "array_numbers": {row.name: number for number, row in enumerate(candidates, start=1)},
-        "array_operations": arrays.operations(content.arrays),
+        "array_operations": names,
     }
 
 

@@ -1,4 +1,4 @@
-"""The answer of a live-switched run on a terminal: at most 25 lines of 80 columns, the decision first, no column
+"""The answer of a live-switched run on a terminal: at most 20 lines of 80 columns, the decision first, no column
 cut."""
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from seekwise.report.answered import Question, UseRow
 from seekwise.report.layout import columns, joined, wrapped
 from seekwise.report.metric_words import subject
 
-LINES_MOST = 21
-"""With what `results` prints around it, and the prompt, a screen of 24."""
+LINES_MOST = 20
+"""With the storage above it, or what `results` prints around it, and the prompt, a screen of 24."""
 NOTES_MOST = 2
 OTHERWISE = {
     "simulated": "Simulated, not measured",

@@ -30,10 +30,12 @@ def of_use(weighing: Weighing, plan: Plan) -> Advice:
     reference, best = weighed.reference, weighing.best
     caution = (*cautions(plan), *_warnings(weighing))
     if len(weighed.standings) < 2:
-        return Advice(f"Only {reference} was tested, so there is nothing to choose from.", caution=caution)
+        return Advice(
+            f"Only {plain_settings(reference)} was tested, so there is nothing to choose from.", caution=caution
+        )
     if not weighed.best:
         # What was in force where other tools measured is not known.
-        keep = "" if plan.backend == IMPORTED else f" Keep {reference}."
+        keep = "" if plan.backend == IMPORTED else f" Keep {plain_settings(reference)}."
         return Advice(f"Not measured long enough for {workload.name} to tell settings apart.{keep}", caution=caution)
     if best is None:
         take, what = ("Build", "array") if _is_built(reference, plan) else ("Keep", "setting")
@@ -61,7 +63,7 @@ def _warnings(weighing: Weighing) -> list[str]:
     if weighing.weighed.not_covered > NOT_COVERED_MUCH:
         said.append(f"{100 * weighing.weighed.not_covered:.0f} % of this work is represented by no trial of the run")
     if weighing.unsafe:
-        named = (name for name in weighing.unsafe if not name.endswith(CONTROL_SUFFIX))
+        named = (plain_settings(name) for name in weighing.unsafe if not name.endswith(CONTROL_SUFFIX))
         said.append(f"{', '.join(named)} left out: one failed drive loses all data")
     return said
 
@@ -73,7 +75,7 @@ def _reasons(weighing: Weighing, plan: Plan) -> tuple[str, ...]:
     reasons = [f"rate, weighted by the shares of its operations: {times(low, high, more_is_better=True)}"]
     others = [name for name in weighed.best if name != standing.setting]
     if others:
-        reasons.append(f"about as good: {', '.join(others)}")
+        reasons.append(f"about as good: {', '.join(map(plain_settings, others))}")
     if standing.regret > 0.01:
         reasons.append(
             f"largest loss: {combination_name(standing.regret_combination, plan, pooled=True)}, {100 * standing.regret:.0f} % below the best rate there"

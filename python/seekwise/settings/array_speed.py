@@ -23,6 +23,7 @@ from seekwise.number_text import three
 from seekwise.settings.drive_class import class_of
 from seekwise.simulate import trial_spec
 from seekwise.simulate.spec import Answer, Spec
+from seekwise.workload.study import quantity
 from seekwise.workload.study.quantity import bytes_text
 
 BUSY = 0.9
@@ -202,7 +203,8 @@ def seen_in(phase: Answer, job: Spec) -> Seen:
     elapsed = phase["elapsed_ns"]
     cpu = phase["cpu"]
     members = {f"member {place}": member["busy_ns"] / elapsed for place, member in enumerate(phase["members"])}
-    task = (cpu["user_s"] + cpu["system_s"]) * 1e9 / elapsed
+    # The completions of one program run where it runs.
+    task = (cpu["user_s"] + cpu["system_s"] + cpu["irq_s"]) * 1e9 / elapsed
     return Seen(
         members, cpu["thread_s"] * 1e9 / elapsed, task, float(job.get("depth", 1)), float(job["block_bytes"]),
         1.0 - float(job["read_percent"]) / 100,
@@ -277,7 +279,7 @@ def _headline(name: str, loads: Sequence[LoadBound], array: Spec) -> str:
         best = max(loads, key=lambda load: load.gain)
         return f"{name} should be faster than one drive under each of these loads, {best.gain:.1f} times where it gains most ({best.load})."
     told = " or ".join(f"{load.load} ({load.binds})" for load in slow[:2])
-    more = f", and in {len(slow) - 2} more loads below" if len(slow) > 2 else ""
+    more = f", or under {quantity.counted(len(slow) - 2, 'more load')} below" if len(slow) > 2 else ""
     return f"{name} is no faster than one drive when programs {told}{more}."
 
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from seekwise.linux.block_device import BlockDevice
-from seekwise.linux.describe import KIND_NAMES, TRANSPORT_NAMES
+from seekwise.linux.describe import medium
 from seekwise.report.explain import caps
 from seekwise.settings import classes
-from seekwise.settings.special import instead_of_evidence
+from seekwise.settings.special import MEMORY, instead_of_evidence
 
 
 def class_of(device: BlockDevice) -> str | None:
-    """Name of its class; None of what a controller hides."""
+    """Name of its class; None of what a controller hides, and of host-managed zones, which want more than an order."""
+    if device.details.get("zoned") == "host-managed":
+        return None
     name = classes.class_of(device)
     return None if name is None else name.name
 
@@ -23,16 +25,19 @@ def sentence(device: BlockDevice, target: str) -> str:
     """What suits such a drive, how sure that is, and what measures it here."""
     name, special = class_of(device), instead_of_evidence(device)
     measure = f"`sudo seekwise tune {target}` measures it here"
+    if not device.queue:
+        return f"{device.name} ({medium(device)}): its queue is not known here, so neither is its class; {measure}."
     if name is None:
-        what = KIND_NAMES.get(device.kind) or TRANSPORT_NAMES.get(device.transport or device.kind) or device.kind
+        what = medium(device)
         said = special or "what is behind it decides"
-        return f"{device.name} ({what}): {said}. This follows from how it works, not from figures: no evidence ships for this class; {measure}."
+        return f"{device.name} ({what}): {said}. This follows from how it works, not from figures: no evidence ships for this class{'' if device.kind in MEMORY else f'; {measure}'}."
     answer = classes.choice(name)
     now = f"{device.scheduler} is in force" if device.scheduler else "no scheduler is in force"
     known = classes.bases(answer.evidence)
     if not known:
         return f"{device.name} ({name}): {now}. {answer.why[0].upper()}{answer.why[1:]}; {measure}."
-    said = f"{device.name} ({name}): {answer.scheduler}; {now}. {answer.why[0].upper()}{answer.why[1:]}."
+    shown = medium(device) if special and name == "virtio disk" else name
+    said = f"{device.name} ({shown}): {answer.scheduler}; {now}. {answer.why[0].upper()}{answer.why[1:]}."
     if answer.responsive:
         said += f" Busy desktops may prefer {answer.responsive}: {answer.responsive_price}."
     if special:

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seekwise.linux.block_device import BlockDevice
+from seekwise.linux.describe import zoned_as
 from seekwise.linux.guest import hypervisor
+from seekwise.linux.storage_kind import san_by
 from seekwise.linux.tree import Tree
 from seekwise.number_text import listed
 
+MEMORY = ("zram", "ram", "null")
 VIRTUAL_TRANSPORTS = frozenset({"virtio", "virtio-scsi", "hyper-v", "vmware", "xen"})
 
 
@@ -21,7 +24,7 @@ def is_virtual(device: BlockDevice) -> bool:
 def twice_scheduled(device: BlockDevice, tree: Tree) -> str:
     """Of a disk of a guest, that the host schedules its requests once more; empty of others."""
     if is_virtual(device):
-        by = hypervisor(tree)
+        by = "Xen" if device.kind == "xen" else hypervisor(tree)
         return f"the host{f' ({by})' if by and by != 'a hypervisor' else ''} schedules these requests once more"
     return ""
 
@@ -51,11 +54,31 @@ def unseen(devices: Sequence[BlockDevice], tree: Tree) -> list[str]:
             f"whether {listed(slow)} could be faster: {usb_depth(next(device for device in devices if device.name == slow[0]))}; a bridge, cable and "
             "port with UAS take several (`lsusb -t` names the driver; `dmesg | grep -i uas` says where the kernel turned it off)"
         )
+    shingled = [
+        device.name for device in devices if zoned_as(device) in ("device-managed zones (SMR)", "host-aware zones")
+    ]
+    if shingled:
+        said.append(
+            f"how long writes to {listed(shingled)} take: the drive rewrites overlapping tracks (SMR) when its cache area is full, and no setting of Linux "
+            "moves that moment"
+        )
     return said
 
 
 def instead_of_evidence(device: BlockDevice) -> str | None:
     """What can be said of a drive of a class without evidence of its own; None of others."""
+    if device.details.get("zoned") == "host-managed":
+        return (
+            "a drive with host-managed zones takes the writes of a zone in order only: before Linux 6.10 mq-deadline keeps it and no other scheduler may "
+            "be set; since then the block layer keeps it under any"
+        )
+    if device.kind in MEMORY:
+        return "it is memory: no request waits for a drive, so no scheduler and no read-ahead makes it faster"
+    if (network := san_by(device)) is not None:
+        return (
+            f"a volume of another machine ({network}), which schedules its requests once more: `none` costs the least processor time here; a scheduler only "
+            "keeps this machine's own programs from disturbing each other"
+        )
     if is_virtual(device):
         return (
             "a disk of a guest: what lies behind it, and its scheduler, is the host's. `none` costs the least processor time and leaves the order to "

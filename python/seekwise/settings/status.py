@@ -191,7 +191,7 @@ def _worth_showing(device: BlockDevice, expected: dict[str, Expected] | None, na
     """`named`: somebody asked for it; else devices without a drive of their own are passed over."""
     if device.kind in ("partition", "optical") or device.details.get("hidden_path"):
         return False
-    return named or bool(expected) or (device.size_bytes > 0 and device.kind not in ("loop", "zram", "nbd", "ram"))
+    return named or bool(expected) or (device.size_bytes > 0 and device.kind not in ("loop", "zram", "ram"))
 
 
 def _values(

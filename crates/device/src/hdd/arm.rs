@@ -358,7 +358,12 @@ impl State {
         media_end: Nanos,
     ) {
         self.busy += media_end - from;
-        self.kept = if waiting.segment == NO_SEGMENT {
+        let mut segment = waiting.segment;
+        if segment == NO_SEGMENT && !waiting.write {
+            // What it goes on with was itself on its way when it came: the next one of a stream that is several commands deep.
+            segment = self.segments.ending_at(waiting.start);
+        }
+        self.kept = if segment == NO_SEGMENT {
             Lba(0)
         } else {
             waiting.start + waiting.sectors + mechanics.read_ahead_min
@@ -374,7 +379,7 @@ impl State {
             read: !waiting.write,
             start: waiting.start,
             end: waiting.start + waiting.sectors,
-            segment: waiting.segment,
+            segment,
             media_end,
             completion,
         };

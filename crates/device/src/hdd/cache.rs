@@ -170,6 +170,15 @@ impl Segments {
         Held::Nothing
     }
 
+    /// The segment that ends at `start`, as a read that begins there goes on with it.
+    #[inline]
+    pub fn ending_at(&self, start: Lba) -> usize {
+        match self.lookup(start, start + Sectors(1)) {
+            Held::UpTo(address, segment) if address == start => segment,
+            _ => NO_SEGMENT,
+        }
+    }
+
     /// The segment that takes what was read: the hinted or the latest one if it ends where the extent starts, else a
     /// new one. `None` without a cache.
     #[inline]

@@ -1,7 +1,8 @@
 //! What input and output cost the processors, and when they are free.
 //!
 //! Modelled:      a cost per operation (user, submission, interrupt, wake-up, scheduler, work behind), one first-come first-served
-//!                processor per thread slot; the interrupt is charged to the submitter's processor (rq_affinity 1).
+//!                processor per thread slot; the interrupt is charged to the submitter's processor (rq_affinity 1). Interrupts of
+//!                programs that compute for long are taken at once ([`Processors::interrupt`]).
 //! Not modelled:  time slices, frequency, caches. What depends on direction and size is decided above, once per job.
 
 pub mod time;
@@ -81,6 +82,8 @@ pub fn scheduler_cost(name: &str) -> Nanos {
 #[derive(Clone, Debug)]
 pub struct Processors {
     free_at: Vec<Nanos>,
+    /// When each has served the interrupts that were taken at once.
+    interrupted_until: Vec<Nanos>,
     shared: Option<SharedProcessor>,
     pub busy: Nanos,
 }
@@ -109,6 +112,7 @@ impl Processors {
     pub fn new(count: u32) -> Self {
         Self {
             free_at: vec![Nanos::ZERO; count.max(1) as usize],
+            interrupted_until: vec![Nanos::ZERO; count.max(1) as usize],
             shared: None,
             busy: Nanos::ZERO,
         }
@@ -147,6 +151,20 @@ impl Processors {
         *free = end;
         end
     }
+
+    /// An interrupt at `now`: it pushes aside what computes there, which then needs the processor for so much longer; gives its end.
+    pub fn interrupt(&mut self, processor: usize, now: Nanos, work: Nanos) -> Nanos {
+        let served = now.max(self.interrupted_until[processor]) + work;
+        self.interrupted_until[processor] = served;
+        self.book(processor, now, work);
+        served
+    }
+
+    /// The processor that is free first: where a thread that no processor keeps is woken.
+    pub fn free_first(&self) -> usize {
+        let found = self.free_at.iter().enumerate().min_by_key(|each| each.1);
+        found.map_or(0, |(processor, _)| processor)
+    }
 }
 
 #[cfg(test)]
@@ -160,5 +178,15 @@ mod tests {
         assert_eq!(cpus.book(0, Nanos(100), Nanos(10)), Nanos(120));
         assert_eq!(cpus.book(1, Nanos(100), Nanos(10)), Nanos(110));
         assert_eq!(cpus.busy, Nanos(30));
+    }
+
+    #[test]
+    fn interrupts_do_not_wait_for_computing() {
+        let mut cpus = Processors::new(2);
+        cpus.book(0, Nanos(100), Nanos(1_000));
+        assert_eq!(cpus.interrupt(0, Nanos(200), Nanos(5)), Nanos(205));
+        assert_eq!(cpus.interrupt(0, Nanos(202), Nanos(5)), Nanos(210));
+        assert_eq!(cpus.book(0, Nanos(300), Nanos(1)), Nanos(1_111));
+        assert_eq!(cpus.free_first(), 1);
     }
 }

@@ -126,7 +126,7 @@ class Target:
 
 
 def describe(device: BlockDevice) -> str:
-    """`  vda  virtio disk, 256 GiB, Model (firmware), scheduler mq-deadline of none mq-deadline`."""
+    """`  vda  virtio disk, 256 GiB, Model (firmware), scheduler mq-deadline (none, bfq)`."""
     from seekwise.workload.study.quantity import bytes_text
 
     facts = [device.kind]
@@ -140,7 +140,8 @@ def describe(device: BlockDevice) -> str:
     if device.rotational is not None and not device.below:
         facts.append("rotational" if device.rotational else "not rotational")
     if device.schedulers_offered:
-        facts.append(f"scheduler {device.scheduler} of {', '.join(device.schedulers_offered)}")
+        others = ", ".join(name for name in device.schedulers_offered if name != device.scheduler)
+        facts.append(f"scheduler {device.scheduler}" + (f" ({others})" if others else ""))
     if device.queue_depth is not None:
         facts.append(f"queue depth {device.queue_depth}")
     if device.backing_file:

@@ -35,7 +35,8 @@ def check(machine: Machine) -> Iterator[DoctorFinding]:
 
 
 def _arrays(machine: Machine) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Name and members of each array: md, RAID of LVM (its parts are volumes named so), btrfs over several devices."""
+    """Name and members of each array: md, RAID of LVM (its parts are volumes named so), btrfs and bcachefs over
+    several devices."""
     stack = machine.stack
     for device in stack.devices.values():
         parts = [str(stack.devices[name].details.get("dm_name")) for name in device.below if name in stack.devices]
@@ -44,10 +45,10 @@ def _arrays(machine: Machine) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield device.name, device.below
     seen = set()
     for mount in stack.mounts:
-        devices = devices_of_mount(stack, mount) if mount.filesystem == "btrfs" else ()
+        devices = devices_of_mount(stack, mount) if mount.filesystem in ("btrfs", "bcachefs") else ()
         if len(devices) > 1 and devices not in seen:
             seen.add(devices)
-            yield f"btrfs on {mount.mount_point}", devices
+            yield f"{mount.filesystem} on {mount.mount_point}", devices
 
 
 def _finding(array: str, attribute: str, values: dict[str, str]) -> DoctorFinding:

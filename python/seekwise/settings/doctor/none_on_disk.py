@@ -5,17 +5,20 @@ from collections.abc import Iterator
 from seekwise.linux.members import zfs_members
 from seekwise.settings.classes import choice
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_spinning
+from seekwise.settings.doctor.zoned import is_disordered
 
 NAME = "none-on-hard-disk"
 
 
 def check(machine: Machine) -> Iterator[DoctorFinding]:
-    """Hard disks without a scheduler. ZFS schedules for its own: `none` is what its documents ask for."""
+    """Hard disks without a scheduler. ZFS schedules for its own: `none` is what its documents ask for. Of zoned drives
+    that need one another check speaks."""
     zfs = zfs_members(machine.tree, machine.stack)
     for device in machine.drives():
         if (
             device.name not in zfs
             and is_spinning(device)
+            and not is_disordered(device, machine.stack.kernel)
             and device.scheduler == "none"
             and len(device.schedulers_offered) > 1
         ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.facts import kernel_version
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
@@ -13,13 +14,21 @@ ZONE_WRITE_PLUGS = (6, 10)
 plugging)."""
 
 
+def is_disordered(device: BlockDevice, kernel: str | None) -> bool:
+    """Whether neither the scheduler nor this kernel keeps the writes of a zone in order."""
+    version = kernel_version(kernel)
+    return (
+        bool(version)
+        and version < ZONE_WRITE_PLUGS
+        and device.queue.get("zoned") == "host-managed"
+        and device.scheduler not in (None, "mq-deadline")
+    )
+
+
 def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Host-managed drives that need mq-deadline and do not have it."""
-    version = kernel_version(machine.stack.kernel)
-    if not version or version >= ZONE_WRITE_PLUGS:
-        return
     for device in machine.drives():
-        if device.queue.get("zoned") != "host-managed" or device.scheduler in (None, "mq-deadline"):
+        if not is_disordered(device, machine.stack.kernel):
             continue
         yield DoctorFinding(
             NAME,

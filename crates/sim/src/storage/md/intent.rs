@@ -91,8 +91,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// Adds a write-intent bitmap without a bit set: one for each `chunk`, its first page at `at` of each member.
     pub fn set_bitmap(&mut self, chunk: Sectors, at: Lba, lockless: bool) {
         self.intent = Some(Box::new(Intent::new(chunk, at, self.degraded, lockless)));
-        // Without one, writes to mirrors may pass by the thread (6.5 on).
-        self.mirrors_by_thread = true;
+        // Without one, writes to mirrors may pass by the thread (6.5 on). So they do with a lockless one while no page has to go first: it takes nothing from
+        // RAID 1 and 10 (linux-raid 2024-10-15, Yu Kuai: 6,734 of 6,893 MiB/s of 4 KiB, internal 1,786).
+        self.mirrors_by_thread |= !lockless;
     }
 
     fn written_members(&self) -> Vec<u32> {

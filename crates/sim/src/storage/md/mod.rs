@@ -258,7 +258,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             for order in orders.iter() {
                 self.volume.write_begins(&order.piece);
             }
-            if self.mirrors_by_thread {
+            let pages_first = self.intent.as_ref().is_some_and(|intent| intent.holds_up());
+            if self.mirrors_by_thread || pages_first {
                 if self.plugging && self.generation >= MdGeneration::Linux4_4 {
                     self.plugged.append(orders);
                 } else {

@@ -96,6 +96,8 @@ enum Io {
 struct UnderWay {
     run: Run,
     io: Io,
+    /// Where it was submitted, and its interrupt comes (rq_affinity 1).
+    processor: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +157,8 @@ pub struct Programs {
     pacing: Pacing,
     programs: Vec<Program>,
     flusher: Flusher,
+    /// Where it runs: woken on the processor that is free first.
+    flusher_processor: usize,
     /// It writes all that is dirty, and since when something was when it looked.
     all: bool,
     dirty_since: Option<Nanos>,
@@ -256,6 +260,7 @@ impl Programs {
             foreground: programs.iter().filter(|each| each.foreground).count(),
             programs,
             flusher: Flusher::default(),
+            flusher_processor: 0,
             all: false,
             dirty_since: None,
             journal: Journal::new(spec.journal),
@@ -436,7 +441,8 @@ impl Programs {
                     if let Io::Direct(index) = io {
                         self.programs[index as usize].direct += 1;
                     }
-                    self.under_way.insert(UnderWay { run, io }) as u32
+                    let processor = self.processor_of(process);
+                    self.under_way.insert(UnderWay { run, io, processor }) as u32
                 }
             };
             let (start, sectors) = (Lba(at * PAGE_SECTORS), Sectors(run.pages * PAGE_SECTORS));
@@ -453,6 +459,15 @@ impl Programs {
             at += run.pages;
         }
         (at, None)
+    }
+
+    /// Where a process submits.
+    fn processor_of(&self, process: ProcessId) -> usize {
+        if process == FLUSHER || process == JOURNAL {
+            self.flusher_processor
+        } else {
+            self.programs[(process.0 as usize - 1) % PROGRAMS_MAX].processor
+        }
     }
 
     fn wake_sleepers<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
@@ -474,17 +489,19 @@ impl Programs {
     }
 
     fn ended(&mut self, engine: &mut ProgramEngine<impl Stack>, token: u32) {
-        let UnderWay { run, io } = self.under_way[token as usize];
+        let UnderWay { run, io, processor } = self.under_way[token as usize];
+        let now = engine.now;
         let interrupt = |pages: u64| self.costs.request(io == Io::Read, pages as f64).interrupt;
         match io {
             Io::Read => {
-                let at = engine.processors.book(0, engine.now, interrupt(run.pages));
+                let work = interrupt(run.pages);
+                let at = engine.processors.interrupt(processor, now, work);
                 engine.agenda.push(at, token << 2 | PAGES_READ);
                 return;
             }
             Io::Write => {
                 let work = interrupt(0) + Nanos(self.plan.cost.clean_page * run.pages);
-                engine.processors.book(0, engine.now, work);
+                engine.processors.interrupt(processor, now, work);
                 self.cache.write_done(run);
                 self.written += run.pages;
                 self.group.cleaned(run.pages, self.cache.unwritten());

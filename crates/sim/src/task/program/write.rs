@@ -104,10 +104,11 @@ impl Programs {
     pub(super) fn flush<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         let now = engine.now;
         if self.flusher.owed > Nanos::ZERO {
-            // It shares the processor with the programs.
+            // It shares the processors with the programs.
+            self.flusher_processor = engine.processors.free_first();
             let turn = self.flusher.owed.min(FLUSHER_TURN);
             self.flusher.owed = self.flusher.owed.saturating_sub(turn);
-            let at = engine.processors.book(0, now, turn);
+            let at = engine.processors.book(self.flusher_processor, now, turn);
             engine.agenda.push(at, FLUSH);
             return;
         }
