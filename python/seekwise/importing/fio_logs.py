@@ -83,7 +83,7 @@ FOLDER_MOST = 200
 
 def job_that_wrote(prefix: str, text: str, name: str) -> dict[str, str] | None:
     """The options of the job in fio's JSON whose logs begin with this prefix."""
-    if '"write_' not in text:
+    if '"write_' not in text or prefix not in text:
         return None
     try:
         runs, _ = fio_documents.runs(text, name)
