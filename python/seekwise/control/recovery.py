@@ -1,7 +1,7 @@
 """What a killed run left behind is restored.
 
 At the start of every command (cheap: a few directory reads when there is nothing) and by `seekwise revert`. An entry
-belongs to the process that opened it: while that one lives, nobody else touches it. After a reboot the kernel has its
+belongs to the process that opened it: while that process lives, no other touches it. After a reboot the kernel has its
 own defaults again and a name may mean another drive, so only what a drive keeps itself is looked at; the rest is
 closed. Where files set the values again at each start, the entry stays open with its file, and `revert` restores both.
 """

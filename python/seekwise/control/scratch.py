@@ -4,9 +4,9 @@
         (folder / "file").write_bytes(…)    # /proc/1234/fd/9/file
         print(folder.shown)                 # /srv/seekwise-scratch-3f2a…
 
-The folder on the target may belong to anybody: its owner can rename what we make there and put something else in its
-place. So the path that is handed out leads through an open descriptor (`/proc/PID/fd/N`) to the folder that we made,
-wherever it is by now, and opening files there leads nowhere else: the folder itself is ours, with mode 0700.
+The folder on the target may belong to another user, who can rename the scratch folder and put something else in its
+place. So the path that loads get leads through an open descriptor (`/proc/PID/fd/N`) to the scratch folder itself,
+wherever it is by now. Opening files there leads nowhere else: its owner is the user who runs Seekwise, its mode 0700.
 
 Journalled before it is made; then with its device, inode and owner, and a manifest inside that holds the entry's
 secret. Removed is only what carries all of these, relative to the open folder: never by path, never a link, never

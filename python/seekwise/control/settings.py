@@ -3,9 +3,10 @@
     with changed({"sda": {"queue/scheduler": "kyber", "device/queue_depth": 32}}) as seen:
         ...     # seen["sda"]["queue/scheduler"]: what the kernel reports after the write
 
-Everything of a device is captured, not only what is asked: the kernel ties values together (see `attributes`), and what
-was asked and what that moved is identical afterwards. What somebody else changes meanwhile and nobody asked for stays
-as he wants it. After SIGKILL or a power cut `recovery` does the same from the journal.
+All settings of a device are read before, not only those that are asked for: the kernel ties values together (see
+`attributes`). Those that were asked for, and those that moved with them, come back. A value that this run did not touch
+and another program changes meanwhile stays as that program set it. After SIGKILL or a power cut `recovery` does the same
+from the journal.
 
 Known limit: write-back throttling has a hidden state, default or set by hand. A value that was never changed is never
 written, so it keeps its state; one that was changed comes back with the same value, but as set by hand.

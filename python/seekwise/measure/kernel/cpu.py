@@ -137,8 +137,8 @@ def thread_family(name: str) -> str:
 def _foreign(before: CpuSnapshot, after: CpuSnapshot, own_pid: int) -> float:
     """System seconds of other programs.
 
-    A program that ends passes its time on to the parent that waits for it, so the sum over all of them is kept; one
-    that nobody waits for drops out of the sum, which can only make the result smaller.
+    A program that ends passes its time on to the parent that waits for it, so the sum over all programs is kept. Where
+    no parent waits, the time drops out of the sum, which can only make the result smaller.
     """
 
     def total(snapshot: CpuSnapshot) -> int:
