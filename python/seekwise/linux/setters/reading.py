@@ -34,6 +34,23 @@ GLANCED = 65_536
 """Characters of a file that is only looked at."""
 
 
+BOOT_TARGETS = ("multi-user", "sysinit", "graphical")
+
+
+@dataclass(frozen=True)
+class NamedValue:
+    """A line NAME=VALUE of a file."""
+
+    text: str
+    file: str
+    line: int
+
+
+def is_enabled(tree: Tree, unit: str) -> bool:
+    """Whether a target of the boot wants a unit. The link's target is the package's, which a capture may lack."""
+    return any(unit in tree.names(f"/etc/systemd/system/{target}.target.wants") for target in BOOT_TARGETS)
+
+
 PLACES = {
     "boot": ("boot line", "files of the boot loader"),
     "mdadm": ("mdadm.conf", "files of mdadm"),

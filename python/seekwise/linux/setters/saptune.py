@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
-from seekwise.linux.setters.reading import Reading
+from seekwise.linux.setters.reading import Reading, is_enabled
 
 CONFIGURATION = "/etc/sysconfig/saptune"
 NOTES = ("/etc/saptune/extra", "/var/lib/saptune/working/notes", "/usr/share/saptune/notes")
@@ -31,10 +31,7 @@ NOTES_MAX = 100
 
 def read(reading: Reading) -> Iterator[Setter]:
     """What the applied notes set on each disk."""
-    starts = any(
-        "saptune.service" in reading.names(f"/etc/systemd/system/{target}.target.wants")
-        for target in ("multi-user", "sysinit")
-    )
+    starts = is_enabled(reading.tree, "saptune.service")
     for order, note in enumerate(_applied(reading)[:NOTES_MAX]):
         values = _block(reading, _file(reading, note)) | _block(reading, f"{OVERRIDES}/{note}")
         for key, (value, file, line) in values.items():

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
-from seekwise.linux.setters.reading import Reading
+from seekwise.linux.setters.reading import NamedValue, Reading, is_enabled
 from seekwise.linux.setters.shell_values import braces
 
 KTUNE_PROFILES = "/etc/tune-profiles"
@@ -23,13 +22,6 @@ SAPCONF = "/etc/sysconfig/sapconf"
 SAPCONF_ATTRIBUTES = {"IO_SCHEDULER": "queue/scheduler", "NRREQ": "queue/nr_requests"}
 DISKS = re.compile(r"(?:sd|vd|xvd)[a-z]+|nvme\d+n\d+|dm-\d+")
 LINE = re.compile(r"\s*([A-Z_]{1,64})=[\"']?([^\"'#]{0,1000})")
-
-
-@dataclass(frozen=True)
-class Value:
-    text: str
-    file: str
-    line: int
 
 
 def read(reading: Reading) -> Iterator[Setter]:
@@ -54,7 +46,7 @@ def _ktune(reading: Reading) -> Iterator[Setter]:
 
 
 def _sapconf(reading: Reading) -> Iterator[Setter]:
-    starts = _wanted(reading, "sapconf.service")
+    starts = is_enabled(reading.tree, "sapconf.service")
     for key, value in _values(reading, SAPCONF).items():
         for device in reading.stack.devices.values() if key in SAPCONF_ATTRIBUTES else ():
             reading.spend(2)
@@ -80,20 +72,15 @@ def _laptop_mode(reading: Reading) -> Iterator[Setter]:
                     yield _setter("laptop-mode", wanted, name, "queue/read_ahead_kb", wanted.text, certain=False)
 
 
-def _setter(kind: str, value: Value, device: str, attribute: str, text: str, *, certain: bool) -> Setter:
+def _setter(kind: str, value: NamedValue, device: str, attribute: str, text: str, *, certain: bool) -> Setter:
     rank = (assignment.TUNED, 0, value.file, value.line)
     return Setter(kind, value.file, value.line, device, attribute, text, rank, certain=certain)
 
 
-def _wanted(reading: Reading, unit: str) -> bool:
-    targets = ("multi-user", "sysinit", "graphical")
-    return any(unit in reading.names(f"/etc/systemd/system/{target}.target.wants") for target in targets)
-
-
-def _values(reading: Reading, file: str) -> dict[str, Value]:
+def _values(reading: Reading, file: str) -> dict[str, NamedValue]:
     found = {}
     for number, line in enumerate(reading.text(file).splitlines(), 1):
         reading.spend(1)
         if (match := LINE.match(line[:1200])) and match[2].strip():
-            found[match[1]] = Value(match[2].strip(), file, number)
+            found[match[1]] = NamedValue(match[2].strip(), file, number)
     return found

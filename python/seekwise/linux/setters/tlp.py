@@ -8,41 +8,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Ineffective, Setter
-from seekwise.linux.setters.reading import Reading
+from seekwise.linux.setters.reading import NamedValue, Reading, is_enabled
 
 FILES = ("/etc/default/tlp", "/etc/tlp.conf")
 FOLDER = "/etc/tlp.d"
 DEFAULTS = "/usr/share/tlp/defaults.conf"
 LINE = re.compile(r'\s*([A-Z0-9_]{1,64})(\+?=)"?([^"#]{0,1000})"?')
-ENABLED = ("multi-user", "sysinit", "graphical")
-
-
-@dataclass(frozen=True)
-class TlpSetting:
-    value: str
-    file: str
-    line: int
 
 
 def read(reading: Reading) -> Iterator[Setter]:
     """The scheduler of each disk that TLP's configuration names; uncertain where its service is not started."""
-    entries: dict[str, TlpSetting] = {}
+    entries: dict[str, NamedValue] = {}
     for file in (DEFAULTS, *(f"{FOLDER}/{name}" for name in reading.names(FOLDER) if name.endswith(".conf")), *FILES):
         _take(reading, file, entries)
     wanted = entries.get("DISK_IOSCHED")
     if wanted is None:
         return
     # The default of TLP before it had a file of defaults.
-    devices = entries["DISK_DEVICES"].value.split() if "DISK_DEVICES" in entries else ["sda"]
-    # The link's target is the package's, which a capture may lack.
-    starts = any("tlp.service" in reading.names(f"/etc/systemd/system/{target}.target.wants") for target in ENABLED)
-    is_off = "TLP_ENABLE" in entries and entries["TLP_ENABLE"].value.strip() == "0"
+    devices = entries["DISK_DEVICES"].text.split() if "DISK_DEVICES" in entries else ["sda"]
+    starts = is_enabled(reading.tree, "tlp.service")
+    is_off = "TLP_ENABLE" in entries and entries["TLP_ENABLE"].text.strip() == "0"
     # The list may be shorter or longer than the other: what has no partner is left alone.
-    for device, scheduler in zip(devices[:200], wanted.value.split()[:200], strict=False):
+    for device, scheduler in zip(devices[:200], wanted.text.split()[:200], strict=False):
         name = _named(device, reading)
         if name is None or scheduler == "keep":
             continue
@@ -55,7 +45,7 @@ def read(reading: Reading) -> Iterator[Setter]:
         yield Setter("tlp", wanted.file, wanted.line, name, "queue/scheduler", scheduler, rank, certain=starts)
 
 
-def _take(reading: Reading, file: str, entries: dict[str, TlpSetting]) -> None:
+def _take(reading: Reading, file: str, entries: dict[str, NamedValue]) -> None:
     for number, line in enumerate(reading.text(file).splitlines(), 1):
         reading.spend(1)
         match = LINE.match(line[:1200])
@@ -63,8 +53,8 @@ def _take(reading: Reading, file: str, entries: dict[str, TlpSetting]) -> None:
             continue
         value = match[3].strip()
         if match[2] == "+=" and match[1] in entries:
-            value = f"{entries[match[1]].value} {value}"[:4096]
-        entries[match[1]] = TlpSetting(value, file, number)
+            value = f"{entries[match[1]].text} {value}"[:4096]
+        entries[match[1]] = NamedValue(value, file, number)
 
 
 def _named(device: str, reading: Reading) -> str | None:

@@ -21,7 +21,7 @@ from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.guest import hypervisor, knows
 from seekwise.linux.setters import assignment, pattern
 from seekwise.linux.setters.assignment import Setter
-from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
+from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading, is_enabled
 from seekwise.linux.setters.shell import Shell
 from seekwise.linux.setters.shell_programs import ShellState
 from seekwise.linux.tree import Tree
@@ -57,10 +57,7 @@ def runs(tree: Tree) -> bool:
     """Whether TuneD's service is up, or is started at boot."""
     if tree.live:
         return tree.exists("/run/tuned/tuned.pid") or tree.exists("/run/tuned")
-    return any(
-        "tuned.service" in tree.names(f"/etc/systemd/system/{target}.target.wants")
-        for target in ("multi-user", "sysinit")
-    )
+    return is_enabled(tree, "tuned.service")
 
 
 def profile_file(tree: Tree, name: str) -> str | None:
