@@ -106,12 +106,11 @@ def test_a_load_that_ends_early_is_said_and_what_was_measured_counts(seekwise, s
     out, errors = process.communicate(timeout=60)
     assert killed, errors
     assert "Traceback" not in errors
-    # Measured before, or not at all: in both cases one clear statement.
-    if process.returncode == 0:
-        assert json.loads(out)["uses"]
-    else:
-        assert errors.count("error: ") == 1, errors
-        assert "fio" in errors
+    # Its load runs again: there is an answer, and a note that says what happened.
+    assert process.returncode == 0, errors
+    document = json.loads(out)
+    assert document["uses"], out
+    assert any("ended early" in note for note in document["notes"]), document["notes"]
     whole(storage, before)
 
 

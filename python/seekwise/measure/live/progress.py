@@ -98,6 +98,9 @@ class UseState:
     rounds: int = 0
     stretches: int = 0
     failed: str | None = None
+    """Why it is measured no more."""
+    ended_early: bool = False
+    """Its load ended once before the schedule did."""
     spent_s: float = 0.0
     """Measuring time that it has taken."""
     units: int = 0

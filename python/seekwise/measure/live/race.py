@@ -35,6 +35,8 @@ def first_pass(session: LiveSession, states: Sequence[progress.UseState], second
         rounds = max(progress.ROUNDS_FIRST_FEW, min(most, rounds))
         began = time.monotonic()
         session.rounds(state, rounds, progress.ROUNDS_QUICK)
+        if state.ended_early and not state.failed:
+            session.rounds(state, rounds, progress.ROUNDS_QUICK)
         left -= time.monotonic() - began
     if not session.records:
         reasons = [state.failed for state in states if state.failed]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.linux import diskstats
 from seekwise.measure.kernel import fio, memory, programs
 from seekwise.measure.kernel.target import Target
-from seekwise.measure.live import carry, jobs, logs, prepare, progress, record, stretch
+from seekwise.measure.live import carry, fio_load, jobs, logs, prepare, progress, record, stretch
 from seekwise.measure.live.open_run import SwitchedRun
 from seekwise.measure.live.stretch import Stretch, Turn
 from seekwise.store.record import Record
@@ -113,11 +113,20 @@ class LiveSession(SwitchedRun):
             self.storage.check()
         if learn:
             _learn(self, each, done)
-        kept = self._keep(each, done, {candidate.label: candidate for candidate, _, _ in schedule}, others)
+        conditions: dict[str, Any] = {}
+        if others:
+            conditions["other_programs"] = [asdict(other) for other in others]
+        early = None
         if done.ended_early is not None:
+            early = f"{title}: the load ended early ({done.ended_early}); what was measured before counts"
+        kept = self._keep(each, done, {candidate.label: candidate for candidate, _, _ in schedule}, conditions, early)
+        if early is not None:
             self.storage.check(done.ended_early)
-            self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
-            each.failed = done.ended_early
+            self.watch.say(early)
+            # A load that someone ended runs again; one that cannot run would end again.
+            if each.ended_early or fio_load.hint(done.ended_early):
+                each.failed = done.ended_early
+            each.ended_early = True
         return kept
 
     def under_load(self, use: Use, schedule: Sequence[Turn], deadline_s: float, units: int = 1, **more: Any) -> Stretch:
@@ -143,9 +152,11 @@ class LiveSession(SwitchedRun):
         each: progress.UseState,
         done: Stretch,
         by_label: dict[str, Candidate],
-        others: list[programs.ForeignProgram],
+        conditions: Mapping[str, Any],
+        said: str | None,
     ) -> list[Record]:
-        kept = []
+        """Writes down what every period brought. `conditions`: of all of them; `said`: a note of this stretch."""
+        kept: list[Record] = []
         for period in done.periods:
             candidate = by_label[period.candidate]
             cut = each.cut_s(candidate) if each.long_unit_s is None else period.lead_s
@@ -169,8 +180,9 @@ class LiveSession(SwitchedRun):
                 else each.counted_s(candidate, period.length_s, cut),
                 fio_version=self.program.version if self.program else "",
             )
-            if others:
-                made.conditions["other_programs"] = [asdict(other) for other in others]
+            made.conditions.update(conditions)
+            if said is not None and not kept:
+                made.conditions["said"] = [said]
             self.keep(made)
             kept.append(made)
         each.stretches += 1
