@@ -14,7 +14,7 @@ from seekwise.store.record import Record
 from seekwise.workload.study.quantity import bytes_text
 
 WORDS = {
-    "internal": "an internal bitmap",
+    "internal": "an internal bitmap with mdadm's chunks",
     "internal-1g": "an internal bitmap with chunks of 1 GiB",
     "lockless": "a lockless bitmap",
 }
