@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seekwise import temporary
-from seekwise.cli import _options, _output
+from seekwise.cli import _display, _options
 from seekwise.errors import UsageError
 from seekwise.report.layout import wrapped
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 REQUESTS_REPEATED = 3_000_000
 """Requests times settings up to which every setting is played three times."""
 SEED = 1
-PROGRESS_S = 5.0
 
 
 @click.command("whatif")
@@ -75,8 +73,8 @@ def command(
             repeats = 3 if load.requests * len(settings) <= REQUESTS_REPEATED else 1
         seeds = whatif.seeds_of(seed, repeats)
         threads = max(1, os.cpu_count() or 1)
-        tell = None if as_json else _progress()
-        results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
+        with _display.counting("trials") as tell:
+            results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
         said = [*load.said, *whatif.beyond(load, settings)]
         played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
         rows = predicted.rows(played.records)
@@ -86,7 +84,8 @@ def command(
         order = predicted.ranked(rows, [setting.label for setting in settings], recorded)
         opened = None
         if replay_open:
-            replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
+            with _display.counting("trials at recorded times") as tell:
+                replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
             opened = predicted.rows(whatif.run_of("open", str(trace), load, settings, replayed, seeds, ()).records)
         hangs = _whatif.assumption_lines(load, settings, seeds[:1], order[0].setting, threads)
         with Store.open(db) as store:
@@ -122,19 +121,6 @@ def _first(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
 
 def _paragraph(text: str) -> None:
     click.echo("\n".join(wrapped(text, 80, then="  ")))
-
-
-def _progress() -> Callable[[int, int], None]:
-    """Says now and then how far it is: what is done within seconds needs no line."""
-    last = time.monotonic()
-
-    def said(done: int, of: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= PROGRESS_S:
-            last = time.monotonic()
-            _output.progress(f"simulated {done} of {of}")
-
-    return said
 
 
 def _room() -> Path | None:
