@@ -54,10 +54,9 @@ def command(
     from seekwise.cli import _shown, _whatif
     from seekwise.judge import predicted
     from seekwise.measure import whatif
-    from seekwise.report import whatif_answer
+    from seekwise.report import of_run
     from seekwise.store.database import Store, typed
     from seekwise.trace import load as loads
-    from seekwise.trace.load import FOREGROUND
     from seekwise.trace.readers import open_trace
 
     wanted = whatif.parse_vary(vary)
@@ -76,7 +75,8 @@ def command(
         with _display.counting("trials") as tell:
             results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
         said = [*load.said, *whatif.beyond(load, settings)]
-        played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
+        assumed = [f"Assumed: {line}" for line in load.assumed]
+        played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, [*said, *assumed])
         rows = predicted.rows(played.records)
         if not rows:
             raise UsageError(f"{trace}: holds no reads or writes")
@@ -96,17 +96,12 @@ def command(
                     record if row is None else replace(record, load={**record.load, predicted.OPEN_P99: row.p99_ns})
                 )
             store.end_run(played.run.run_id, "complete")
-        prediction = _whatif.Prediction(load, settings, order, rows, opened, said, hangs)
-        if as_json:
-            _shown.echo_json(_whatif.document(played, trace, prediction))
-            return
-        _paragraph(whatif_answer.sentence(order, recorded))
-        click.echo()
-        tails = {name: row.p99_ns for (name, program), row in (opened or {}).items() if program == FOREGROUND}
-        for line in whatif_answer.table(order, rows, prediction.programs, recorded, tails):
-            click.echo(line)
-        click.echo()
-        for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
+            if as_json:
+                prediction = _whatif.Prediction(load, settings, order, rows, opened, said, hangs)
+                _shown.echo_json(_whatif.document(played, trace, prediction))
+                return
+            of_run.of_runs(store, store.run(played.run.run_id)).show(_shown.out())
+        for line in hangs:
             _paragraph(line)
         click.echo(f"\nnext: {typed(f'seekwise report {played.run.run_id}', store.path)}")
 
