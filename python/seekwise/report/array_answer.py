@@ -149,6 +149,7 @@ def table(answer: DesignChoice) -> QuestionTable:
         ],
         caption="CPU: host time per request.",
         brief=tuple(place for place, row in enumerate(answer.rows) if row in brief),
+        bars=(3, 4, 5),
     )  # fmt: skip
 
 

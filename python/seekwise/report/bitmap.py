@@ -109,7 +109,7 @@ def table(rows_of_table: Sequence[BitmapRow]) -> QuestionTable:
         if before is None or _most(row, kinds) > _most(rows_of_table[before], kinds):
             dearest[row.array] = place
     caption = f"Random writes of {sizes} a second{thousands}; in brackets: against none."
-    return QuestionTable(heads, body, caption, brief=tuple(dearest.values()))
+    return QuestionTable(heads, body, caption, brief=tuple(dearest.values()), bars=tuple(range(2, len(heads))))
 
 
 def _most(row: BitmapRow, kinds: Sequence[str]) -> float:
