@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from seekwise.cli import report, results, schemas, whatif
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure import whatif as whatif_run
+from seekwise.report import whatif_answer
 from seekwise.trace.columns import Notes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
@@ -77,6 +78,21 @@ def test_results_keep_the_tail_of_requests_at_their_recorded_times(trace):
     table = [line for line in shown if "open p99" in line or line.startswith(("none", "mq-deadline"))]
     assert len(table) == 3 and all(line.endswith("s") for line in table[:2])
     assert [line for line in stored if line in table] == table
+
+
+def test_the_tail_at_recorded_times_is_that_of_the_foreground(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    notes = Notes(source="seekwise record")
+    busy, idle = (
+        loops.loop(notes, "db/1", 300, think_ns=5e5, seed=1),
+        loops.loop(notes, "cron/2", 9, think_ns=9e7, seed=2),
+    )
+    path = loops.write(tmp_path / "two.swt", notes, busy, idle, chunk=200)
+    found = document(path, "--vary", f"{DISK},scheduler=none", "--open")
+    kept = CliRunner().invoke(results.command, ["last", "--json"], catch_exceptions=False, standalone_mode=False)
+    rows = {row[0]: row for row in json.loads(kept.stdout)["table"]["rows"]}
+    assert rows["none"][-1] == whatif_answer.time_word(found["settings"][0]["open"]["p99_ms"] * 1e6)
+    assert {"none: db", "none: cron"} < set(rows) and rows["none: cron"][-1] == "–"
 
 
 def test_the_run_is_stored_and_reported_as_any_other(trace, tmp_path):

@@ -136,8 +136,9 @@ def is_of(records: Sequence[Record]) -> bool:
 
 
 def open_p99(records: Sequence[Record]) -> dict[str, float]:
-    """{setting: p99 of the replay at recorded times}; empty where the run had none (`--open`)."""
-    return {record.setting: float(record.load[OPEN_P99]) for record in records if OPEN_P99 in record.load}
+    """{setting: p99 of the foreground, replayed at recorded times}; empty where the run had none (`--open`)."""
+    front = [record for record in records if record.load["program"] == FOREGROUND]
+    return {record.setting: float(record.load[OPEN_P99]) for record in front if OPEN_P99 in record.load}
 
 
 def advice(records: Sequence[Record], labels: Sequence[str], cautions: tuple[str, ...]) -> Advice | None:
