@@ -345,15 +345,8 @@ def _of_observed(
     return list(zip(effects, posterior.draws(figures, prior, count), strict=True))
 
 
-def share(log_loss: float, more_is_better: bool) -> float:
-    """Loss as a share: a rate 35 % lower is 0.35 behind, a latency 35 % longer is 0.35 behind."""
-    if not math.isfinite(log_loss):
-        return math.inf
-    return -math.expm1(-log_loss) if more_is_better else math.expm1(min(log_loss, LARGEST_LOG))
-
-
 def log_of_share(loss: float, more_is_better: bool) -> float:
-    """The log ratio of a loss as a share; the inverse of `share`."""
+    """The log ratio of a loss as a share."""
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 

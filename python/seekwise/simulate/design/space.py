@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from seekwise.errors import UsageError
 from seekwise.simulate import trial_spec
@@ -16,7 +15,6 @@ from seekwise.simulate.use_trials import Model, phase_of
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.quantity import counted
 
-T = TypeVar("T")
 LEVELS = ("raid0", "raid1", "raid10", "raid5", "raid6")
 CHUNKS_KIB = (16, 64, 128, 256, 512, 1024)
 READ_AHEADS_KIB = (128, 1024, 8192)
