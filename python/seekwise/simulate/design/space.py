@@ -67,8 +67,8 @@ class Space:
     @property
     def size(self) -> int:
         """Combinations; a level without chunks counts once for all of them."""
-        each = len(self.schedulers) * len(self.depths) * len(self.read_aheads_kib)
-        return each * sum(1 if array.level in UNSTRIPED else len(self.chunks_kib) for array in self.arrays)
+        settings = len(self.schedulers) * len(self.depths) * len(self.read_aheads_kib)
+        return settings * sum(1 if array.level in UNSTRIPED else len(self.chunks_kib) for array in self.arrays)
 
     def every(self) -> list[Point]:
         """The full grid. Levels without stripes get one point for all chunks, with chunk 0."""
