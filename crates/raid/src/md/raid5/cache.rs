@@ -133,6 +133,17 @@ impl Raid5 {
             return;
         }
         self.has_grown = true;
+        self.add_stripe();
+    }
+
+    /// The cache has so many stripes at least, as after a while in which tasks found none; before 4.1 it does not grow.
+    pub fn grow_to(&mut self, stripes: usize) {
+        while self.config.generation >= MdGeneration::Linux4_4 && self.stripes.len() < stripes {
+            self.add_stripe();
+        }
+    }
+
+    fn add_stripe(&mut self) {
         let stripe = self.stripes.len();
         let list = stripe % self.free.len();
         self.stripes.push(Stripe::new(list as u8));
