@@ -98,7 +98,7 @@ def test_a_job_that_moves_nothing_under_one_setting_alone_is_worse_there():
         return replace(record, phases=phases) if record.setting == "bfq" else record
 
     rates = [each for each in run_of(starved).found.judged if each.is_rate]
-    assert rates and all(each.of("bfq").verdict == "worse" for each in rates)
+    assert rates and all(each.standing("bfq").verdict == "worse" for each in rates)
 
 
 def test_a_setting_that_never_ran_is_named_and_without_another_nothing_is_said_of_the_others():

@@ -144,7 +144,7 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
                 *costs,
             ]
         if not costs and not any(
-            standing.verdict == "unknown" for one in asked.judged if (standing := one.of(choice.setting))
+            standing.verdict == "unknown" for one in asked.judged if (standing := one.standing(choice.setting))
         ):
             effects.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
         if not asked.is_set:
@@ -226,7 +226,7 @@ def _named_effects(
     """{what is counted: effect}, at most `EFFECTS_MOST`."""
     found: list[tuple[float, str, Judged, CandidateVerdict]] = []
     for judged in asked.judged:
-        standing = judged.of(setting)
+        standing = judged.standing(setting)
         if standing is None or standing.ratio is None or not _goes(judged, standing, better=better, probable=probable):
             continue
         if better and purpose not in (None, judged.purpose):
@@ -328,7 +328,7 @@ def rows(asked: Question, *, every: bool = False) -> list[UseRow]:
         known = [
             s for s in judged.standings if s.setting != judged.base and s.value is not None and s.ratio is not None
         ]
-        if not known or judged.of(asked.in_force) is None:
+        if not known or judged.standing(asked.in_force) is None:
             continue
         shown = known if every else _telling(judged, known, against, asked.purpose)
         first = (min(order(standing) for standing in shown),) if every else ()
@@ -367,7 +367,7 @@ def order(standing: CandidateVerdict) -> tuple[int, float]:
 def _row(judged: Judged, standing: CandidateVerdict, asked: Question) -> UseRow:
     """Of a run that was measured, the setting in force with its value and the other one with what is to be expected of
     it: both agree with the difference beside them."""
-    mine = judged.of(asked.in_force)
+    mine = judged.standing(asked.in_force)
     value, other = mine.value if mine else None, standing.value
     if asked.is_set and value is not None and standing.ratio is not None:
         other = value * standing.ratio
@@ -379,7 +379,7 @@ def statement(judged: Judged, standing: CandidateVerdict) -> str:
     """What a setting is against the one in force: `26 % shorter (20 to 31)`, `no difference (below 5 %)`,
     `not measured long enough: −20 to +30 %`."""
     text = _statement(judged, standing)
-    base = judged.of(judged.base)
+    base = judged.standing(judged.base)
     usual = base.stalls / max(base.periods, 1) if base is not None else 0.0
     if standing.stalls >= 2 and standing.stalls / max(standing.periods, 1) > usual:
         text += f"; stood still in {standing.stalls} of {standing.periods} periods"

@@ -217,7 +217,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         curves = [(name, points) for name, bins in sorted(histograms.items()) if (points := why.nines(bins))]
         if not curves or len(curves) > 12:
             continue
-        known_looks = looks.of([name for name, _ in curves])
+        known_looks = looks.by_label([name for name, _ in curves])
         picture = live_svg.nines(
             [(f"series {known_looks[name].css}", known_looks[name].dash, points) for name, points in curves],
             f"Latency of {operations.name(operation).lower()} by the share of faster requests",
