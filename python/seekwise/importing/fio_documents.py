@@ -14,11 +14,14 @@ from dataclasses import dataclass, replace
 
 from seekwise.bounds import JSON_VALUES
 from seekwise.importing.fio_result import FioJob, FioOutputError, sample
+from seekwise.importing.result import Given
 
 SUM_OF_CLIENTS = "All clients"
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "blocksize_split": "bssplit"}
 """fio's HOWTO: other names of options, which `job options` and `global options` keep as they were typed."""
 SIDES = ("read", "write", "trim", "mixed")
+SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
+NO_LATENCIES = "there are no latencies: fio did not time requests (`gtod_reduce`, or `disable_lat` and `disable_clat`)"
 
 
 @dataclass(frozen=True)
@@ -202,3 +205,19 @@ def _names(run: FioDocument) -> list[tuple[object, object, object]]:
 
 def _ios(job: FioJob) -> int:
     return sum(int(side.get("total_ios", 0)) for side in _sides(job))
+
+
+def depth_of(options: Mapping[str, str], given: Given, *, alone: bool = False) -> tuple[int | None, str]:
+    """(requests in flight per thread, a note where that is not what was asked for).
+
+    `alone`: where fio saw one at a time, its default engine is a synchronous one, as on Linux.
+    """
+    text = str(options.get("iodepth", "1"))
+    asked = int(text) if text.isdecimal() and 0 < len(text) < 10 else None
+    if given.iodepth or asked is None or asked == 1:
+        return given.iodepth or asked, ""
+    engine = options.get("ioengine")
+    if engine in SYNC_ENGINES or (engine is None and alone):
+        name = f"the engine {engine}" if engine else "fio's default engine"
+        return 1, f"iodepth={asked} had no effect: {name} sends one request at a time"
+    return asked, ""
