@@ -62,6 +62,9 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             loads.setdefault(line.load, []).append(line)
         for load, jobs in loads.items():
             beside = [_names(others) for other, others in loads.items() if other[0] == load[0] and other != load]
+            # Without options, names alone tell the loads of a run apart.
+            more: dict[str, str | int | float | bool] = {"job": _names(jobs)} if len(loads) > 1 else {}
+            more |= {"beside": "; ".join(beside)} if beside else {}
             failed = [line.fields[4] for line in jobs if line.fields[4] not in ("", "0")]
             made = _phase(source, jobs, given)
             results.append(
@@ -71,9 +74,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
                     threads=given.threads or len(jobs),
                     block_bytes=given.block_bytes or _block(made),
                     iodepth=given.iodepth,
-                    # Without options, names alone tell the loads of a run apart.
-                    more=({"job": _names(jobs)} if len(loads) > 1 else {})
-                    | ({"beside": "; ".join(beside)} if beside else {}),
+                    more=more,
                     options={"job": jobs[0].name},
                     notes=(said if earlier else ()) + _notes(made, jobs, given),
                     invalid_reason=f"fio reports error {failed[0]}" if failed else None,
