@@ -192,9 +192,19 @@ def test_the_sum_of_clients_is_not_of_the_last_job(tmp_path):
     assert record.phases[0].latency_max_ns == 2_000_000
 
 
-def terse(name: str, kib: int, iops: int, runtime_ms: int, side: str = "read", group: int = 0, disk_ios: int = 1) -> str:
+def terse(
+    name: str, kib: int, iops: int, runtime_ms: int, side: str = "read", group: int = 0, disk_ios: int = 1
+) -> str:
     """A line of version 3, with the counters of its disk."""
-    moved = [str(kib), str(kib * 1000 // runtime_ms), str(iops), str(runtime_ms), *["0"] * 8, *["1%=1"] * 20, *["0"] * 9]
+    moved = [
+        str(kib),
+        str(kib * 1000 // runtime_ms),
+        str(iops),
+        str(runtime_ms),
+        *["0"] * 8,
+        *["1%=1"] * 20,
+        *["0"] * 9,
+    ]
     sides = [*(moved if side == "read" else idle()), *(moved if side == "write" else idle())]
     return ";".join(["3", "fio-3.33", name, str(group), "0", *sides, "1%", "2%", *["0"] * 32, "sda", str(disk_ios), *["0"] * 6, "9%"])  # fmt: skip
 
@@ -251,3 +261,47 @@ def test_syncs_of_normal_output_are_counted(tmp_path):
     (tmp_path / "x.txt").write_text(printed.replace("total=0,1000,0,0", "total=0,1000,0,999"))
     _, (record,) = importing.read([tmp_path / "x.txt"])
     assert (record.phases[0].ios, record.phases[0].latency_mean_ns) == (999, 3e6)
+
+
+PREFIXES = {
+    "container": "fio-1  | ", "pod": "[pod/fio-abc/fio] ", "journal": "Nov 28 10:00:00 host fio[123]: ", "stamp": "2026-11-28T10:00:00.123456789Z ",
+    "file of the runtime": "2026-11-28T10:00:00.123456789Z stdout F ", "quotation": "> ", "comment": "# ", "indented": "    ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PREFIXES)
+def test_what_a_log_writes_before_each_line_is_passed_over(kind, tmp_path):
+    printed = text_of(("a", "randread", "read"))
+    found = []
+    for text in (printed, "".join(f"{PREFIXES[kind]}{line}\n" for line in printed.splitlines())):
+        (tmp_path / "x.txt").write_text(text)
+        _, (record,) = importing.read([tmp_path / "x.txt"])
+        found.append(record.phases)
+    assert found[0] == found[1]
+
+
+def test_colours_and_cut_indents_change_nothing(tmp_path):
+    printed = text_of(("a", "randread", "read"))
+    (tmp_path / "x.txt").write_text(
+        "\n".join(line.strip().replace("read:", "\x1b[1mread\x1b[0m:") for line in printed.splitlines())
+    )
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].ios, record.phases[0].latency_mean_ns) == (1000, 900_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "command"),
+    [
+        ("1.98,1.98,host,1,1700000000,16G,,8192,5,811,99\n", "bonnie++", "fio "),
+        ("\tIozone: Performance Test of File I/O\n", "iozone", "fio "),
+        ("PVC created x\nFIO test results:\n", "kubestr", "-o json"),
+        ("=====\nFIO Benchmark Summary\n", "kbench", "fio "),
+        ("1073741824 bytes (1.1 GB, 1.0 GiB) copied, 5.12 s, 210 MB/s\n", "dd", "--rw=read --bs=1m"),
+        ("pgbench (15.3)\ntps = 812.3\n", "pgbench", "seekwise tune PATH -- pgbench"),
+    ],
+)
+def test_other_tools_are_named_with_the_command_that_writes_what_is_read(text, tool, command, tmp_path):
+    (tmp_path / "x.txt").write_text(text)
+    with pytest.raises(SeekwiseError, match=f"is output of {tool.replace('+', '.')}, which is not read") as caught:
+        importing.read([tmp_path / "x.txt"])
+    assert command in str(caught.value.hint)

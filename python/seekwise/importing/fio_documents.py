@@ -99,6 +99,7 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
         start = _next_start(text, end)
 
 
+START = re.compile(r"(?:^|\r)(?:\{|[ \t]{1,80}\{(?=\s{0,80}\"fio version\"))", re.MULTILINE)
 WITHIN = 4
 """Levels of a document of somebody else's around fio's."""
 
@@ -113,13 +114,13 @@ def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
 
 def _next_start(text: str, position: int) -> int | None:
     """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just
-    ended, opens the next one.
+    ended, opens the next one; of indented ones, that before fio's version.
 
     A `[` that opens the text opens a list of documents.
     """
     if position == 0 and re.compile(r"\s*\[\s*\{").match(text):
         return text.index("[")
-    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"(?:^|\r)\{", re.MULTILINE).search(text, position)
+    match = re.compile(r"\s*\{").match(text, position) or START.search(text, position)
     return match.end() - 1 if match else None
 
 

@@ -28,23 +28,23 @@ from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import parse_bytes
 
 OPENING = re.compile(
-    r"^(?:<\S+>\s+)?(?P<name>.+?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.*?), ioengine=(?P<engine>\w+), iodepth=(?P<depth>\d+)"
+    r"^\s*(?:<\S+>\s+)?(?P<name>.+?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.*?), ioengine=(?P<engine>\w+), iodepth=(?P<depth>\d+)"
 )
 JOB = re.compile(
-    r"^(?:<\S+>\s+)?(?P<name>.+?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:pid=(?P<pid>\d+)|$)"
+    r"^\s*(?:<\S+>\s+)?(?P<name>.+?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:pid=(?P<pid>\d+)|$)"
 )
 SIDE = re.compile(
-    r"^\s+(?P<side>read|write|trim|mixed)\s*: IOPS=(?P<iops>[\d.]+)(?P<times>[kMG]?), BW=\S+ \([^)]*\)"
+    r"^\s*(?P<side>read|write|trim|mixed)\s*: IOPS=(?P<iops>[\d.]+)(?P<times>[kMG]?), BW=\S+ \([^)]*\)"
     r"\((?P<amount>[\d.]+)(?P<unit>[KMGTP]?i?B)/(?P<time>\d+)msec\)"
 )
-OLD_SIDE = re.compile(r"^\s+(?:read|write)\s*: io=[\d.]+\s*\w+, bw=")
+OLD_SIDE = re.compile(r"^\s*(?:read|write)\s*: io=[\d.]+\s*\w+, bw=")
 LATENCY = re.compile(
-    r"^\s+(?P<kind>slat|clat|lat|sync) \((?P<unit>[nmu]?sec)\): min=\s*(?P<min>\S+), max=\s*(?P<max>\S+), avg=\s*(?P<avg>[^,]+),"
+    r"^\s*(?P<kind>slat|clat|lat|sync) \((?P<unit>[nmu]?sec)\): min=\s*(?P<min>\S+), max=\s*(?P<max>\S+), avg=\s*(?P<avg>[^,]+),"
 )
-PERCENTILES = re.compile(r"^\s+(?P<kind>clat|lat|slat|sync|fsync) percentiles \((?P<unit>[nmu]?sec)\):")
+PERCENTILES = re.compile(r"^\s*(?P<kind>clat|lat|slat|sync|fsync) percentiles \((?P<unit>[nmu]?sec)\):")
 LEVEL = re.compile(r"([\d.]+)th=\[\s*(\d+)\]")
-CPU = re.compile(r"^\s+cpu\s+: usr=([\d.]+)%, sys=([\d.]+)%")
-ISSUED = re.compile(r"^\s+issued rwts?:\s*total=\s*(?:r=)?(\d+),(?:w=)?(\d+)(?:,(?:t=)?\d+,(\d+))?")
+CPU = re.compile(r"^\s*cpu\s+: usr=([\d.]+)%, sys=([\d.]+)%")
+ISSUED = re.compile(r"^\s*issued rwts?:\s*total=\s*(?:r=)?(\d+),(?:w=)?(\d+)(?:,(?:t=)?\d+,(\d+))?")
 NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
 BYTES = {
     "B": 1,
