@@ -78,6 +78,17 @@ impl Scheduler for AnyScheduler {
         forward!(self, policy => policy.queue_kick_waits())
     }
 
+    fn open_queues(&mut self, hardware: usize) {
+        forward!(self, policy => policy.open_queues(hardware))
+    }
+    #[inline]
+    fn turn_to(&mut self, queue: usize) {
+        forward!(self, policy => policy.turn_to(queue))
+    }
+    #[inline]
+    fn take_woken(&mut self, queue: usize) -> bool {
+        forward!(self, policy => policy.take_woken(queue))
+    }
     fn take_queue_kick(&mut self) -> bool {
         forward!(self, policy => policy.take_queue_kick())
     }

@@ -7,8 +7,9 @@
 //!
 //! Modelled:      software queues, turns, tokens, both latency histograms, the timer and its quirk (the two histograms of a
 //!                kind share one time-out, so that the total one counts only once it has 500 samples), the tag limit, and that a queue
-//!                without tokens is woken once per batch of freed ones (Linux 5.10 to 6.12 lib/sbitmap.c).
-//! Not modelled:  discards and other requests (they have tokens of their own), several hardware queues.
+//!                without tokens is woken once per batch of freed ones (Linux 5.10 to 6.12 lib/sbitmap.c). Several hardware queues share
+//!                the tokens; each has lists and turns of its own (struct kyber_hctx_data).
+//! Not modelled:  discards and other requests (they have tokens of their own).
 //! Source:        behaviour of Linux 5.10 to 6.12 block/kyber-iosched.c.
 
 use crate::about::{About, Chart, MergeRule, Module};
@@ -115,19 +116,18 @@ impl Histogram {
 const WAIT_PLACES: usize = 8;
 const WAKE_BATCH_MAX: u32 = 8;
 
-/// The queue's wait for a token of one kind. It waits once, however many requests there are.
+/// When queues that wait for a token of one kind are woken. A queue waits once, however many requests it has.
 #[derive(Clone, Debug)]
-struct Wait {
+struct Wake {
     /// Up to 6.1 each place counts for itself; from 6.2 on there is one count.
     freed: [u32; WAIT_PLACES],
     places: usize,
     batch: u32,
-    /// Where the queue waits next, and whether it waits at the place before.
+    /// Where the search for somebody who waits begins.
     next: usize,
-    waits: bool,
 }
 
-impl Wait {
+impl Wake {
     fn batch_of(tokens: u32) -> u32 {
         (tokens / WAIT_PLACES as u32).clamp(1, WAKE_BATCH_MAX)
     }
@@ -139,33 +139,24 @@ impl Wait {
             places: if one_count { 1 } else { WAIT_PLACES },
             batch: Self::batch_of(tokens),
             next: 0,
-            waits: false,
         }
     }
 
-    /// No token was free.
+    /// A token was freed; queues wait at the marked places. The place that is woken: all who wait there, since they wait together (Linux 5.10 to
+    /// 6.12 lib/sbitmap.c: sbitmap_add_wait_queue). From 6.2 on nobody counts as one who takes all, so that all places are.
     #[inline]
-    fn begin(&mut self) {
-        if !self.waits {
-            self.waits = true;
-            self.next = (self.next + 1) % self.places;
-        }
-    }
-
-    /// A token was freed. True: the queue is woken, and waits no more.
-    #[inline]
-    fn freed(&mut self) -> bool {
-        if !self.waits {
-            return false;
-        }
-        let count = &mut self.freed[(self.next + self.places - 1) % self.places];
+    fn freed(&mut self, waited_at: u32) -> Option<usize> {
+        let place = (0..self.places)
+            .map(|ahead| (self.next + ahead) % self.places)
+            .find(|place| waited_at >> place & 1 == 1)?;
+        let count = &mut self.freed[place];
         *count += 1;
         if *count < self.batch {
-            return false;
+            return None;
         }
         *count -= self.batch;
-        self.waits = false;
-        true
+        self.next = (place + 1) % self.places;
+        Some(place)
     }
 
     /// There are so many tokens now. Up to 6.1 another batch makes each place wake at the next freed token.
@@ -178,18 +169,70 @@ impl Wait {
     }
 }
 
-/// A kind of request.
+/// Requests of a kind in a hardware queue.
 #[derive(Clone, Debug)]
-struct Domain {
+struct Lists {
     /// One list per CPU, still open to merges.
     software: Vec<Fifo>,
     /// Taken from the software queues together; leaves first.
     flushed: Fifo,
     flushes: u32,
+    /// Where it waits for a token next, and whether it waits at the place before.
+    place: usize,
+    waits: bool,
+}
+
+impl Lists {
+    fn new(software: usize) -> Self {
+        Self {
+            software: vec![Fifo::default(); software],
+            flushed: Fifo::default(),
+            flushes: 0,
+            place: 0,
+            waits: false,
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.flushed.is_empty() && self.software.iter().all(Fifo::is_empty)
+    }
+
+    /// The place, of so many, where it waits.
+    #[inline]
+    fn waits_at(&self, places: usize) -> Option<usize> {
+        self.waits.then(|| (self.place + places - 1) % places)
+    }
+}
+
+/// A hardware queue, with turns of its own.
+#[derive(Clone, Debug)]
+struct HardwareQueue {
+    lists: [Lists; DOMAINS],
+    current: usize,
+    batching: u32,
+    /// It waited for a token, and is to run.
+    woken: bool,
+}
+
+impl HardwareQueue {
+    fn new(software: usize) -> Self {
+        Self {
+            lists: [Lists::new(software), Lists::new(software)],
+            current: 0,
+            batching: 0,
+            woken: false,
+        }
+    }
+}
+
+/// A kind of request.
+#[derive(Clone, Debug)]
+struct Domain {
     target: Nanos,
     tokens: u32,
     tokens_used: u32,
-    wait: Wait,
+    wake: Wake,
     /// Since allocation.
     total: Histogram,
     /// Since issue.
@@ -200,20 +243,14 @@ struct Domain {
     remembered: Option<usize>,
 }
 
-impl Domain {
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.flushed.is_empty() && self.software.iter().all(Fifo::is_empty)
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     issued: Nanos,
     domain: u8,
+    hardware: u16,
     /// Software queue.
     queue: u16,
-    /// How many flushes its domain had seen: one more, and it is flushed too.
+    /// How many flushes its list had seen: one more, and it is flushed too.
     flushes: u32,
     holds_token: bool,
 }
@@ -227,8 +264,9 @@ pub struct Kyber {
     waiting: usize,
     /// A batch of tokens was freed while the queue waited for one.
     queue_kick: bool,
-    current: usize,
-    batching: u32,
+    queues: Vec<HardwareQueue>,
+    /// The hardware queue that inserts and dispatches.
+    turn: usize,
     /// Tick at which the timer fires.
     timer: Option<u64>,
     /// Scheduler tags from which the limit on asynchronous requests is reckoned, where they may be others than the queue has.
@@ -260,13 +298,10 @@ impl Kyber {
     /// One software queue per CPU; a process submits from the CPU of its number, modulo their count.
     pub fn with_software_queues(setup: &Setup, count: usize) -> Self {
         let domain = |index: usize, name| Domain {
-            software: vec![Fifo::default(); count.max(1)],
-            flushed: Fifo::default(),
-            flushes: 0,
             target: Nanos(setup.get(PARAMETERS, name)),
             tokens: TOKENS[index],
             tokens_used: 0,
-            wait: Wait::new(&setup.kernel, TOKENS[index]),
+            wake: Wake::new(&setup.kernel, TOKENS[index]),
             total: Histogram::default(),
             io: Histogram::default(),
             timeout: None,
@@ -282,45 +317,50 @@ impl Kyber {
             slots: Vec::new(),
             waiting: 0,
             queue_kick: false,
-            current: 0,
-            batching: 0,
+            queues: vec![HardwareQueue::new(count.max(1))],
+            turn: 0,
             timer: None,
         }
     }
 
     #[inline]
     fn queue(&self, process: ProcessId) -> usize {
-        match self.domains[0].software.len() {
+        match self.queues[0].lists[0].software.len() {
             1 => 0,
             count => process.0 as usize % count,
         }
     }
 
+    fn lists(&self, slot: Slot) -> &Lists {
+        &self.queues[slot.hardware as usize].lists[slot.domain as usize]
+    }
+
     /// The oldest of the current domain, if there is one and a token for it.
     #[inline]
     fn pull(&mut self) -> Option<RequestId> {
-        let domain = &mut self.domains[self.current];
+        let queue = &mut self.queues[self.turn];
+        let domain = &self.domains[queue.current];
+        let lists = &mut queue.lists[queue.current];
         if domain.tokens_used >= domain.tokens {
-            if !domain.is_empty() {
-                domain.wait.begin();
+            if !lists.is_empty() && !lists.waits {
+                lists.waits = true;
+                lists.place = (lists.place + 1) % domain.wake.places;
             }
             return None;
         }
-        if domain.flushed.is_empty() {
-            domain.flushes = domain.flushes.wrapping_add(1);
-            if let [only] = domain.software.as_mut_slice() {
-                core::mem::swap(only, &mut domain.flushed);
+        if lists.flushed.is_empty() {
+            lists.flushes = lists.flushes.wrapping_add(1);
+            if let [only] = lists.software.as_mut_slice() {
+                core::mem::swap(only, &mut lists.flushed);
             } else {
-                for queue in &mut domain.software {
+                for queue in &mut lists.software {
                     while let Some(id) = queue.pop_front(&mut self.links) {
-                        domain.flushed.push_back(&mut self.links, id);
+                        lists.flushed.push_back(&mut self.links, id);
                     }
                 }
             }
         }
-        let id = self.domains[self.current]
-            .flushed
-            .pop_front(&mut self.links)?;
+        let id = lists.flushed.pop_front(&mut self.links)?;
         self.hand_out(id);
         Some(id)
     }
@@ -329,28 +369,49 @@ impl Kyber {
     fn hand_out(&mut self, id: RequestId) {
         let slot = &mut self.slots[id.0 as usize];
         slot.holds_token = true;
-        let domain = &mut self.domains[slot.domain as usize];
-        domain.tokens_used += 1;
+        self.domains[slot.domain as usize].tokens_used += 1;
+        let queue = &mut self.queues[slot.hardware as usize];
         // Who gets a token does not wait for one.
-        domain.wait.waits = false;
-        self.batching += 1;
+        queue.lists[slot.domain as usize].waits = false;
+        queue.batching += 1;
         self.waiting -= 1;
+    }
+
+    /// A token of a kind was freed: the queues that are to run.
+    #[inline]
+    fn freed(&mut self, kind: usize) {
+        let wake = &mut self.domains[kind].wake;
+        let places = wake.places;
+        let waited_at = self.queues.iter().fold(0, |marked, queue| {
+            let place = queue.lists[kind].waits_at(places);
+            place.map_or(marked, |place| marked | 1 << place)
+        });
+        let Some(place) = wake.freed(waited_at) else {
+            return;
+        };
+        for queue in &mut self.queues {
+            if queue.lists[kind].waits_at(places) == Some(place) {
+                queue.lists[kind].waits = false;
+                queue.woken = true;
+            }
+        }
+        self.queue_kick = true;
     }
 
     /// Is it still on its software queue, where merges reach it?
     fn is_open(&self, id: RequestId) -> bool {
         let slot = self.slots[id.0 as usize];
-        slot.flushes == self.domains[slot.domain as usize].flushes
+        slot.flushes == self.lists(slot).flushes
     }
 
     fn remove(&mut self, id: RequestId) {
         let open = self.is_open(id);
         let slot = self.slots[id.0 as usize];
-        let domain = &mut self.domains[slot.domain as usize];
+        let lists = &mut self.queues[slot.hardware as usize].lists[slot.domain as usize];
         let list = if open {
-            &mut domain.software[slot.queue as usize]
+            &mut lists.software[slot.queue as usize]
         } else {
-            &mut domain.flushed
+            &mut lists.flushed
         };
         list.remove(&mut self.links, id);
     }
@@ -401,7 +462,7 @@ impl Kyber {
             if let Some(bucket) = bucket {
                 if congested || bucket >= GOOD_BUCKETS {
                     domain.tokens = (domain.tokens * (bucket as u32 + 1) / 4).clamp(1, most);
-                    domain.wait.resize(domain.tokens);
+                    domain.wake.resize(domain.tokens);
                 }
             }
         }
@@ -422,14 +483,16 @@ impl Scheduler for Kyber {
             self.slots.resize(slot + 1, Slot::default());
         }
         let (domain, queue) = (index(request.direction), self.queue(request.process));
+        let lists = &mut self.queues[self.turn].lists[domain];
         self.slots[slot] = Slot {
             issued: Nanos::NEVER,
             domain: domain as u8,
+            hardware: self.turn as u16,
             queue: queue as u16,
-            flushes: self.domains[domain].flushes,
+            flushes: lists.flushes,
             holds_token: false,
         };
-        self.domains[domain].software[queue].push_back(&mut self.links, request.id);
+        lists.software[queue].push_back(&mut self.links, request.id);
         self.waiting += 1;
     }
 
@@ -439,14 +502,16 @@ impl Scheduler for Kyber {
             // blk-mq does not ask a policy that has no work.
             return None;
         }
-        if self.batching < BATCH[self.current] {
+        let queue = &self.queues[self.turn];
+        if queue.batching < BATCH[queue.current] {
             if let Some(id) = self.pull() {
                 return Some(id);
             }
         }
-        self.batching = 0;
+        self.queues[self.turn].batching = 0;
         for _ in 0..DOMAINS {
-            self.current = (self.current + 1) % DOMAINS;
+            let current = &mut self.queues[self.turn].current;
+            *current = (*current + 1) % DOMAINS;
             if let Some(id) = self.pull() {
                 return Some(id);
             }
@@ -455,11 +520,13 @@ impl Scheduler for Kyber {
     }
 
     fn dispatch_forced(&mut self, _now: Nanos, id: RequestId) {
-        let domain = self.slots[id.0 as usize].domain as usize;
-        if domain != self.current || self.batching >= BATCH[domain] {
-            self.batching = 0;
+        let slot = self.slots[id.0 as usize];
+        let domain = slot.domain as usize;
+        let queue = &mut self.queues[slot.hardware as usize];
+        if domain != queue.current || queue.batching >= BATCH[domain] {
+            queue.batching = 0;
         }
-        self.current = domain;
+        queue.current = domain;
         self.remove(id);
         self.hand_out(id);
     }
@@ -472,11 +539,13 @@ impl Scheduler for Kyber {
     #[inline]
     fn complete(&mut self, now: Nanos, request: &Request) {
         let slot = &mut self.slots[request.id.0 as usize];
-        let domain = &mut self.domains[slot.domain as usize];
-        if core::mem::take(&mut slot.holds_token) {
-            domain.tokens_used -= 1;
-            self.queue_kick |= domain.wait.freed();
+        let held = core::mem::take(&mut slot.holds_token);
+        let slot = *slot;
+        if held {
+            self.domains[slot.domain as usize].tokens_used -= 1;
+            self.freed(slot.domain as usize);
         }
+        let domain = &mut self.domains[slot.domain as usize];
         count_sample(
             &mut domain.total,
             domain.target,
@@ -498,6 +567,21 @@ impl Scheduler for Kyber {
     #[inline]
     fn take_queue_kick(&mut self) -> bool {
         core::mem::take(&mut self.queue_kick)
+    }
+
+    fn open_queues(&mut self, hardware: usize) {
+        let software = self.queues[0].lists[0].software.len();
+        self.queues = vec![HardwareQueue::new(software); hardware.max(1)];
+    }
+
+    #[inline]
+    fn turn_to(&mut self, queue: usize) {
+        self.turn = queue;
+    }
+
+    #[inline]
+    fn take_woken(&mut self, queue: usize) -> bool {
+        core::mem::take(&mut self.queues[queue].woken)
     }
 
     fn waiting(&self) -> usize {
@@ -523,7 +607,7 @@ impl Scheduler for Kyber {
         if slot.queue as usize != self.queue(bio.process) || !self.is_open(request.id) {
             return false;
         }
-        let list = &self.domains[slot.domain as usize].software[slot.queue as usize];
+        let list = &self.lists(slot).software[slot.queue as usize];
         let mut at = request.id;
         for _ in 0..MERGE_NEWEST {
             match list.after(&self.links, at) {
@@ -558,22 +642,27 @@ impl Scheduler for Kyber {
     }
 
     fn describe(&self, _now: Nanos, out: &mut String) {
-        for (domain, name) in self.domains.iter().zip(NAMES) {
-            let ids = |list: &Fifo| list.words(&self.links);
+        let ids = |list: &Fifo| list.words(&self.links);
+        for (kind, name) in NAMES.iter().enumerate() {
+            let domain = &self.domains[kind];
             *out += &format!(
-                "{name}: {} of {} tokens in use; flushed: {}; software queues: {}\n  latency since allocation {:?}, since issue {:?}\n",
-                domain.tokens_used,
-                domain.tokens,
-                ids(&domain.flushed),
-                domain.software.iter().map(ids).collect::<Vec<_>>().join(" | "),
-                domain.total.0,
-                domain.io.0,
+                "{name}: {} of {} tokens in use\n  latency since allocation {:?}, since issue {:?}\n",
+                domain.tokens_used, domain.tokens, domain.total.0, domain.io.0,
             );
         }
-        *out += &format!(
-            "batch of {}: {} of {} taken\n",
-            NAMES[self.current], self.batching, BATCH[self.current]
-        );
+        for queue in &self.queues {
+            for (lists, name) in queue.lists.iter().zip(NAMES) {
+                *out += &format!(
+                    "{name}: flushed: {}; software queues: {}\n",
+                    ids(&lists.flushed),
+                    lists.software.iter().map(ids).collect::<Vec<_>>().join(" | "),
+                );
+            }
+            *out += &format!(
+                "batch of {}: {} of {} taken\n",
+                NAMES[queue.current], queue.batching, BATCH[queue.current]
+            );
+        }
     }
 }
 
@@ -681,7 +770,7 @@ mod tests {
         for (kernel, expected) in [("6.1", [1, 1, 1]), ("6.3", [2, 2, 2])] {
             let mut kyber = Kyber::new(&setup(kernel));
             kyber.domains[0].tokens = 16;
-            kyber.domains[0].wait.resize(16);
+            kyber.domains[0].wake.resize(16);
             assert_eq!(freed_until_woken(&mut kyber), expected, "{kernel}");
         }
     }
@@ -700,6 +789,29 @@ mod tests {
             kyber.complete(Nanos(1), &write(id, 0));
         }
         assert!(!kyber.take_queue_kick());
+    }
+
+    #[test]
+    fn a_hardware_queue_with_one_request_does_not_wait_behind_another_with_many() {
+        let mut kyber = Kyber::new(&setup("6.3"));
+        kyber.open_queues(2);
+        for id in 0..600 {
+            kyber.insert(Nanos(0), &read(id, 0));
+        }
+        assert_eq!(drain(&mut kyber).len(), 256);
+        kyber.turn_to(1);
+        kyber.insert(Nanos(0), &read(600, 0));
+        assert_eq!(kyber.dispatch(Nanos(0)), None, "all tokens are taken");
+        for id in 0..8 {
+            assert!(!kyber.take_queue_kick());
+            kyber.complete(Nanos(1), &read(id, 0));
+        }
+        assert!(kyber.take_queue_kick());
+        assert!(kyber.take_woken(0) && kyber.take_woken(1), "both waited");
+        kyber.turn_to(1);
+        assert_eq!(drain(&mut kyber), [600]);
+        kyber.turn_to(0);
+        assert_eq!(drain(&mut kyber), (256..263).collect::<Vec<_>>());
     }
 
     #[test]

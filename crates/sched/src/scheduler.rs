@@ -102,6 +102,17 @@ pub trait Scheduler: Clone {
         false
     }
 
+    /// So many hardware queues come to it, before the first request. A policy with one set of lists for all of them has nothing to do.
+    fn open_queues(&mut self, _hardware: usize) {}
+
+    /// The hardware queue that inserts and dispatches from now on.
+    fn turn_to(&mut self, _queue: usize) {}
+
+    /// True once after a kick that is meant for this hardware queue: a kernel thread on its processor runs it.
+    fn take_woken(&mut self, _queue: usize) -> bool {
+        false
+    }
+
     /// Whether that run has to wait until the submitting task gives up the processor (work handed to a kernel thread).
     fn queue_kick_waits(&self) -> bool {
         false

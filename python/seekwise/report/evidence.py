@@ -161,11 +161,11 @@ def with_unit(panels: list[Panel], title: str) -> tuple[list[Panel], str]:
 def looks_for(looks: Looks, table: Frame, name: str | None) -> dict[str, Look]:
     """Looks of all levels of a factor; one for charts without colours."""
     if name is None:
-        return {view.title: looks.of(["all"], kind="none")["all"] for view in VIEWS.values()}
+        return {view.title: looks.by_label(["all"], kind="none")["all"] for view in VIEWS.values()}
     levels = table.factors[name]
     ordered = all(is_number(level) for level in levels)
     kind = "setting" if name in table.subject else name
-    return looks.of([shown(name, level) for level in levels], ordered=ordered, kind=kind)
+    return looks.by_label([shown(name, level) for level in levels], ordered=ordered, kind=kind)
 
 
 def tip(row: Row, metric: str) -> str:

@@ -110,7 +110,7 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
 def _shares(row: answered.UseRow) -> tuple[float, float]:
     """Per cent of the larger of both values."""
     both = [
-        standing.value or 0.0 if (standing := row.judged.of(name)) else 0.0 for name in (row.judged.base, row.other)
+        standing.value or 0.0 if (standing := row.judged.standing(name)) else 0.0 for name in (row.judged.base, row.other)
     ]
     return 100 * both[0] / (max(both) or 1.0), 100 * both[1] / (max(both) or 1.0)
 
@@ -228,7 +228,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         curves = [(name, points) for name, bins in sorted(histograms.items()) if (points := why.nines(bins))]
         if not curves or len(curves) > 12:
             continue
-        known_looks = looks.of([name for name, _ in curves])
+        known_looks = looks.by_label([name for name, _ in curves])
         picture = live_svg.nines(
             [(f"series {known_looks[name].css}", known_looks[name].dash, points) for name, points in curves],
             f"Latency of {operations.name(operation).lower()} by the share of faster requests",

@@ -145,7 +145,8 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         let now = self.now;
         let side = &mut self.sides[drive];
         if side.fire(now) {
-            while let Some(slot) = side.dispatch(now) {
+            // Of policies with a queue for each core none runs its queues by a timer.
+            while let Some(slot) = side.dispatch(now, 0) {
                 side.start(now, slot);
             }
         }
@@ -223,7 +224,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
     fn dispatch(&mut self, core: usize, drive: usize, now: Nanos) {
         let side = &mut self.sides[drive];
         if !side.sections.locked {
-            while let Some(slot) = side.dispatch(now) {
+            while let Some(slot) = side.dispatch(now, core) {
                 side.start(now, slot);
             }
             return self.submitted(core, now);
@@ -234,7 +235,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         }
         let stay = side.lock.take(core, now, side.sections.dispatch);
         let mut stage = CoreStage::Issue;
-        if let Some(slot) = side.dispatch(stay.from) {
+        if let Some(slot) = side.dispatch(stay.from, core) {
             // Everything that there is, one by one, before any of it is issued (Linux 6.3 block/blk-mq-sched.c: __blk_mq_do_dispatch_sched).
             if side.waits() {
                 stage = CoreStage::Dispatch(drive);
@@ -293,6 +294,13 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
                 return self.interrupt(core, drive as usize, slot, now);
             }
             let processor = &mut self.processors[core];
+            if let Some(drive) = processor.kicks.pop_front() {
+                // The thread is charged for itself.
+                self.due[core] = now + self.costs.worker;
+                processor.charged += self.costs.worker;
+                processor.stage = CoreStage::Dispatch(drive as usize);
+                return;
+            }
             let Some(current) = processor.current else {
                 let Some(Reverse((_, _, process))) = processor.queue.pop() else {
                     self.due[core] = Nanos::NEVER;
@@ -387,12 +395,21 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             return;
         }
         if side.policy.is_some() && side.complete(now, slot) {
-            processor.stage = CoreStage::Dispatch(drive);
-            // The queue is run by the kernel's worker (Linux 6.3 block/kyber-iosched.c: kyber_domain_wake), which is charged for itself.
-            self.due[core] += self.costs.worker;
-            processor.charged += self.costs.worker;
+            self.kick(drive, until);
         }
         self.completed(core, drive, slot, until);
+    }
+
+    /// Queues that waited are run by the kernel's workers, each on its own processor (Linux 6.3 block/kyber-iosched.c: kyber_domain_wake).
+    fn kick(&mut self, drive: usize, now: Nanos) {
+        for core in 0..self.due.len() {
+            if self.sides[drive].take_woken(core) {
+                self.processors[core].kicks.push_back(drive as u32);
+                if self.due[core] == Nanos::NEVER {
+                    self.due[core] = now;
+                }
+            }
+        }
     }
 
     /// A request is over: its program is told, and the process that waits for its tag.

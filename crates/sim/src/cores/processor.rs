@@ -68,6 +68,8 @@ pub struct Processor {
     pub preempt: bool,
     /// Requests done that it has not been interrupted for: drive and slot.
     pub interrupts: VecDeque<(u32, u32)>,
+    /// Drives whose queue of this processor a kernel thread has to run.
+    pub kicks: VecDeque<u32>,
     /// Requests that it took from a scheduler and has not handed over yet.
     pub taken: Vec<(usize, u32)>,
     pub submitting: Option<super::process::Submitting>,
@@ -89,6 +91,7 @@ impl Default for Processor {
             next_tick: 0,
             preempt: false,
             interrupts: VecDeque::new(),
+            kicks: VecDeque::new(),
             taken: Vec::new(),
             submitting: None,
             busy: Nanos::ZERO,

@@ -56,7 +56,10 @@ impl<S: Scheduler, D: Device> Side<S, D> {
             merge_skipped: false,
         };
         let (policy, sections) = match policy {
-            Some((policy, sections)) => (Some(policy), sections),
+            Some((mut policy, sections)) => {
+                policy.open_queues(cores);
+                (Some(policy), sections)
+            }
             None => (None, none),
         };
         Self {
@@ -163,18 +166,31 @@ impl<S: Scheduler, D: Device> Side<S, D> {
     #[inline]
     pub fn insert(&mut self, now: Nanos, slot: u32) {
         self.asked(now, |policy, entries, now| {
-            policy.insert(now, &entries[slot as usize].request);
+            let entry = &entries[slot as usize];
+            policy.turn_to(entry.core as usize);
+            policy.insert(now, &entry.request);
         });
     }
 
-    /// Slot of the policy's next request; None without a policy, if nothing waits, or if the policy holds back.
+    /// Slot of the policy's next request for the core's hardware queue; None without a policy, if nothing waits, or if the policy holds back.
     #[inline]
-    pub fn dispatch(&mut self, now: Nanos) -> Option<u32> {
+    pub fn dispatch(&mut self, now: Nanos, core: usize) -> Option<u32> {
         if !self.waits() {
             return None;
         }
-        let taken = self.asked(now, |policy, _, now| policy.dispatch(now));
+        let taken = self.asked(now, |policy, _, now| {
+            policy.turn_to(core);
+            policy.dispatch(now)
+        });
         taken.flatten().map(|id| id.0)
+    }
+
+    /// Whether a kick of the policy was meant for the core's hardware queue.
+    #[inline]
+    pub fn take_woken(&mut self, core: usize) -> bool {
+        self.policy
+            .as_mut()
+            .is_some_and(|policy| policy.take_woken(core))
     }
 
     /// The drive is done with a request. True: the policy wants its queue run, and something waits.

@@ -154,7 +154,7 @@ def _on_this_machine(
         target=str(target.path),
         leaves=target.leaf_names,
         stack=target.lines,
-        current=prepared_target.seen(touched),
+        current=prepared_target.current_settings(touched),
         budget_s=request.budget,
         warnings=target.warnings,
         levels=levels,
