@@ -110,7 +110,8 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
 def _shares(row: answered.UseRow) -> tuple[float, float]:
     """Per cent of the larger of both values."""
     both = [
-        standing.value or 0.0 if (standing := row.judged.standing(name)) else 0.0 for name in (row.judged.base, row.other)
+        standing.value or 0.0 if (standing := row.judged.standing(name)) else 0.0
+        for name in (row.judged.base, row.other)
     ]
     return 100 * both[0] / (max(both) or 1.0), 100 * both[1] / (max(both) or 1.0)
 
