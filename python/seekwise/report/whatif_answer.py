@@ -101,7 +101,7 @@ def table_of(records: Sequence[Record]) -> QuestionTable | None:
         tails = [time_word(opened[name]) if name in opened else "–" for name in names]
         body = [[*cells, tail] for cells, tail in zip_longest(body, tails, fillvalue="–")]
     caption = "open p99: with every request at its recorded time, whatever it waited for." if opened else ""
-    return QuestionTable([*HEADS, *(["open p99"] if opened else [])], body, caption, tuple(brief), bars=(1, 2, 3, 5))
+    return QuestionTable([*HEADS, *(["open p99"] if opened else [])], body, caption, tuple(brief), bars=(1, 2, 3, 4, 5))
 
 
 def _cells(name: str, row: WhatIfRow, *, is_behind: bool = False) -> list[str]:
