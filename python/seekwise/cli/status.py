@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import controllers, guard_log, status
 from seekwise.settings.history import Application
-from seekwise.settings.status import DeviceStatus, Status, Value
+from seekwise.settings.status import EITHER, KERNEL, DeviceStatus, Status, Value
 from seekwise.workload.study.quantity import counted
 
 
@@ -105,14 +106,23 @@ def _set_again(device: DeviceStatus) -> str:
 
 
 def _print_values(device: DeviceStatus, width: int) -> None:
-    names = [_short(value.attribute) for value in device.settings]
-    left = max((len(name) for name in names), default=0)
-    middle = max((len(value.value or "–") for value in device.settings), default=0)
+    told, alike = [], defaultdict(list)
+    for value in device.settings:
+        # Of what no file sets there is nothing to say one by one.
+        words = _words(value)
+        if words in ORDINARY and value.attribute != "queue/scheduler" and not value.drift:
+            alike[words].append(f"{_short(value.attribute)} {value.value or '–'}")
+        else:
+            told.append((value, words))
+    left = max((len(_short(value.attribute)) for value, _ in told), default=0)
+    middle = max((len(value.value or "–") for value, _ in told), default=0)
     indent = " " * (left + middle + 6)
-    for name, value in zip(names, device.settings, strict=True):
+    for value, words in told:
         mark = "!" if value.drift else " "
-        text = f"{mark} {name:{left}}  {value.value or '–':{middle}}  {_words(value)[:WORDS]}"
+        text = f"{mark} {_short(value.attribute):{left}}  {value.value or '–':{middle}}  {words[:WORDS]}"
         click.echo("\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False)))
+    for words, values in alike.items():
+        _wrapped(f"{', '.join(values)}: {words}", width)
 
 
 def _words(value: Value) -> str:
@@ -131,6 +141,8 @@ def _words(value: Value) -> str:
     return "; ".join(parts)
 
 
+ORDINARY = (KERNEL, EITHER)
+"""What is said of several settings at once."""
 WORDS = 2000
 """Characters about one setting: a value in somebody's file may have any length."""
 SHOWN_LINES = 4

@@ -32,6 +32,7 @@ SHOWN = (
     "md/stripe_cache_size",
 )
 """Shown for every device that has them; others only where somebody sets them."""
+KERNEL = "the kernel's default"
 EITHER = "the default, or set by hand"
 NOBODY = "none of the places that were read sets it"
 
@@ -273,7 +274,7 @@ def _value(
         return replace(value, source=best.kind, set_by=words, package=package)
     default = kernel_default(device, name, stack)
     if default is not None and current is not None and same_value(default, current):
-        return replace(value, source="kernel", set_by="the kernel's default")
+        return replace(value, source="kernel", set_by=KERNEL)
     if default is None and not value.drift:
         return replace(value, set_by=EITHER)
     return replace(value, set_by=f"set by hand or by a program: {NOBODY}")
