@@ -24,6 +24,8 @@ from seekwise.workload.study import uses
 from seekwise.workload.study.study import Study
 
 DISTURBED_SHARE = 0.25
+NAMED_MOST = 4
+"""Uses that a note names; the document has all."""
 
 
 @dataclass(frozen=True)
@@ -199,8 +201,9 @@ def _notes(outcome: LiveOutcome) -> list[str]:
     if invalid:
         said.append(f"{len(invalid)} of {len(outcome.records)} periods discarded: {invalid[0].invalid_reason}")
     # What was planned comes after what happened, of which a terminal has room for two.
-    if outcome.plan.left_out:
-        said.append(f"Not measured in this budget: {', '.join(outcome.plan.left_out)}")
+    if left_out := outcome.plan.left_out:
+        more = f" and {len(left_out) - NAMED_MOST} more" if len(left_out) > NAMED_MOST else ""
+        said.append(f"Not measured in this budget: {', '.join(left_out[:NAMED_MOST])}{more}")
     pressure = _pressure(outcome.records)
     return [*said, *outcome.plan.notes, *([pressure] if pressure else [])]
 
