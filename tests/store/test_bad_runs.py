@@ -64,7 +64,7 @@ def spoilt(good, target, chance: random.Random) -> tuple[str, str]:
     """A copy of the database with one wrong value: (run, which value, in words)."""
     target.write_bytes(good.read_bytes())
     with sqlite3.connect(target) as connection:
-        run_id = chance.choice([each for (each,) in connection.execute("SELECT run_id FROM run ORDER BY run_id")])
+        run_id = chance.choice([each for (each,) in connection.execute("SELECT run_id FROM run ORDER BY rowid")])
         if chance.random() < 0.5:
             (text,) = connection.execute("SELECT plan FROM run WHERE run_id = ?", (run_id,)).fetchone()
             document = json.loads(text)
