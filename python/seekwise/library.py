@@ -140,12 +140,12 @@ def simulate(
         chosen, text = starters.open_study(text)
     chosen = chosen.model_copy(update={"backend": "simulated"})
     backend: Any = SimulatedBackend(Options(drive))
-    made = plan.make(chosen, backend.describe(chosen), seed=seed)
+    planned = plan.make(chosen, backend.describe(chosen), seed=seed)
     backend = spread.over(backend, "simulated", spread.parse(on, workers))
-    backend.check(made)
+    backend.check(planned)
     with _store(db) as store:
-        run = execute.new_run(made, text, drive)
-        execute.carry_out(store, run, made, backend)
+        run = execute.new_run(planned, text, drive)
+        execute.carry_out(store, run, planned, backend)
         return Simulation(store.run(run.run_id), tuple(store.records(run.run_id)))
 
 

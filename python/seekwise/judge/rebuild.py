@@ -150,12 +150,6 @@ class Limit:
         """Until the rebuild ends, beside the use that the limit changes and that slows it most."""
         return longest_s(self.row, self.units or self.stuck)
 
-    @property
-    def worst(self) -> tuple[str, float]:
-        """The unit of work that is slowed most, and by how many times."""
-        unit = max(self.units or self.stuck, key=lambda unit: self.row.units[unit].ratio or 0.0)
-        return unit, self.row.units[unit].ratio or 0.0
-
 
 def choose(table: Sequence[RebuildRow]) -> Limit:
     """Of one array, its rows from the lowest limit on."""

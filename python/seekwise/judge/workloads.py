@@ -165,12 +165,12 @@ def _threads(record: Record) -> int:
 
 def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: str) -> list[Observation]:
     """One observation per repetition, setting and metric; only where every weighed combination has one."""
-    made = []
+    scores = []
     # A metric that some kind of trial never gives (too few operations for p99) is weighed over the others.
     for place, logs in complete([o for o in single if is_usable(o)], dict.fromkeys(weights, name)):
         total = sum(weights[combination] for combination in logs)
-        made.append(joined(place, sum(weights[combination] / total * log for combination, log in logs.items())))
-    return made
+        scores.append(joined(place, sum(weights[combination] / total * log for combination, log in logs.items())))
+    return scores
 
 
 def _ratios(verdicts: Sequence[Verdict], setting: str, reference: str) -> dict[str, tuple[float, float, float]]:

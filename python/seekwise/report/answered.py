@@ -137,27 +137,29 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
         gains = _effects(asked, choice.setting, better=True, purpose=purpose)
         gains = gains or _effects(asked, choice.setting, better=True, purpose=purpose, probable=True)
         costs = _effects(asked, choice.setting, better=False, purpose=None, probable=True)
-        told = [*gains, *costs]
+        effects = [*gains, *costs]
         if not gains:
-            told = [
+            effects = [
                 f"about {percent(choice.expected_gain)} better on average ({100 * choice.p_gain:.0f} % sure)",
                 *costs,
             ]
-        if not costs and not any(each.verdict == "unknown" for one in asked.judged if (each := one.of(choice.setting))):
-            told.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
+        if not costs and not any(
+            standing.verdict == "unknown" for one in asked.judged if (standing := one.of(choice.setting))
+        ):
+            effects.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
         if not asked.is_set:
             # What a study compares with is no reader's setting in force.
-            told[0] = f"compared with {_base(asked.in_force, choice.setting)}: {told[0]}"
-        return f"{start}{verb}{choice.setting}. {_sentence(told)}"
+            effects[0] = f"compared with {_base(asked.in_force, choice.setting)}: {effects[0]}"
+        return f"{start}{verb}{choice.setting}. {_sentence(effects)}"
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
     if choice.alternative is None and _are_alike(asked):
         # What follows says it of all settings at once.
         return f"{keep}."
-    found = _alternative(asked, choice, purpose)
-    if start and found.startswith(":"):
+    against = _alternative(asked, choice, purpose)
+    if start and against.startswith(":"):
         # One colon in a sentence is enough.
-        found = f";{found[1:]}"
-    return f"{keep}{found}" if found else f"{keep}."
+        against = f";{against[1:]}"
+    return f"{keep}{against}" if against else f"{keep}."
 
 
 def _base(base: str, chosen: str) -> str:

@@ -33,7 +33,6 @@ VALUE_UNITS = {
     "p99": (1e6, "ms"),
     "cpu_efficiency": (1.0, "MB/CPU s"),
 }
-OUTCOMES = ("regression", "improvement", "unconfirmed", "equal", "undecided")
 NOT_INTERLEAVED = "The runs were not interleaved: something else may have changed between them."
 
 
@@ -49,7 +48,7 @@ class ChangeRow:
     low: float
     high: float
     outcome: str
-    """One of OUTCOMES."""
+    """regression, improvement, unconfirmed, equal or undecided."""
     before: str = ""
     """Values of both runs with their unit; empty where they are not known."""
     after: str = ""

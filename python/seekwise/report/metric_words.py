@@ -45,17 +45,6 @@ SHORT_NAMES = {
 """Beside the name of a job."""
 
 
-WHOLE_CLOSE = 0.05
-"""A threshold this close to whole per cents was given in them, as a ratio: 3 % more, 5 % more."""
-
-
-def within(threshold: float) -> str:
-    """`within 3 %`. `threshold` is a loss: where 3 % more counts, the lower value is 2.9 % less; what is said is the 3
-    % of the rule."""
-    whole = round(100 * threshold) / 100
-    return f"within {percent(whole if abs(threshold - whole) <= WHOLE_CLOSE * whole else threshold)}"
-
-
 def metric_name(judged: Judged | str) -> str:
     """`p99 latency`, `time per start`, `background throughput`, `throughput of stores`."""
     if not isinstance(judged, str):

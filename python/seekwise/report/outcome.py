@@ -107,14 +107,14 @@ def content_of(study_outcome: StudyOutcome) -> ReportContent:
 
 def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
     """What a reader must know beside the answer, in sentences."""
-    found = (
+    notes = (
         *plan.notes,
         invalid_note(records),
         *believable.implausible(records),
         *condition_notes(records),
         *said,
     )
-    return [note for note in found if note]
+    return [note for note in notes if note]
 
 
 def _subject(facts: SystemFacts) -> str:

@@ -165,9 +165,9 @@ class _Places:
     def responsibilities(self, weights: Array) -> Array:
         """[setting, scale]: probability that a setting's deviation is of this scale."""
         shares, by_scale = self.level_shares(weights)
-        each = by_scale * weights
-        each /= np.maximum(each.sum(axis=2, keepdims=True), 1e-300)
-        return np.tensordot(shares, each, axes=1)
+        densities = by_scale * weights
+        densities /= np.maximum(densities.sum(axis=2, keepdims=True), 1e-300)
+        return np.tensordot(shares, densities, axes=1)
 
     def draws(self, weights: Mapping[str, Array], count: int) -> Array:
         effects, k = self.figure.effects, len(self.index)

@@ -287,8 +287,8 @@ def control(entries: Sequence[UseFigure], base: str, prior: Prior = SET_UPS) -> 
 def _drawn(entries: Sequence[UseFigure], prior: Prior) -> list[tuple[Effects | None, Array]]:
     """Estimates and draws of each entry; exact values are their own draws."""
     measured = [entry for entry in entries if not _is_exact(entry)]
-    found = iter(_of_observed(measured, [entry.figures.observed(entry.sign) for entry in measured], prior))
-    return [(None, _exact(entry)) if _is_exact(entry) else next(found) for entry in entries]
+    drawn = iter(_of_observed(measured, [entry.figures.observed(entry.sign) for entry in measured], prior))
+    return [(None, _exact(entry)) if _is_exact(entry) else next(drawn) for entry in entries]
 
 
 def _without_starved(
@@ -338,22 +338,15 @@ def _of_observed(
         [entry.conditions.added_log for entry in entries],
     )
     figures = [
-        posterior.Figure(one.settings, found, entry.use, entry.purpose, entry.conditions.work)
-        for entry, one, found in zip(entries, data, effects, strict=True)
+        posterior.Figure(one.settings, effect, entry.use, entry.purpose, entry.conditions.work)
+        for entry, one, effect in zip(entries, data, effects, strict=True)
     ]
     count = DRAWS_OF_MANY if len(entries) > MANY_ENTRIES else posterior.DRAWS
     return list(zip(effects, posterior.draws(figures, prior, count), strict=True))
 
 
-def share(log_loss: float, more_is_better: bool) -> float:
-    """Loss as a share: a rate 35 % lower is 0.35 behind, a latency 35 % longer is 0.35 behind."""
-    if not math.isfinite(log_loss):
-        return math.inf
-    return -math.expm1(-log_loss) if more_is_better else math.expm1(min(log_loss, LARGEST_LOG))
-
-
 def log_of_share(loss: float, more_is_better: bool) -> float:
-    """The log ratio of a loss as a share; the inverse of `share`."""
+    """The log ratio of a loss as a share."""
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 

@@ -110,7 +110,7 @@ def measure(runs: CommandRuns) -> None:
 def _rounds(runs: CommandRuns) -> list[str]:
     """Sentences that belong to the answer."""
     turns = Order(runs.plan.seed)
-    by_label = {each.label: each for each in runs.plan.candidates}
+    by_label = {candidate.label: candidate for candidate in runs.plan.candidates}
     longest = _first(runs)
     turn, shown_s = 0, 0.0
     while turn == 0 or runs.left_s >= longest * len(by_label):

@@ -189,7 +189,7 @@ def _watch(leaves: tuple[str, ...], seconds: float, usual_ms: float | None, guar
             ops, wait = last.done.ios - first.done.ios, last.wait_ms - first.wait_ms
             mean = wait / ops if ops >= GUARD_OPS_MIN else 0.0
             # Nothing ends while requests wait: their age is at least the window.
-            if ops < GUARD_OPS_MIN and min(each.done.in_flight for each in samples[-window:]) > 0:
+            if ops < GUARD_OPS_MIN and min(counted.done.in_flight for counted in samples[-window:]) > 0:
                 mean = 1e3 * GUARD_WINDOW_S
             if mean > guard * usual_ms:
                 return samples, mean / usual_ms

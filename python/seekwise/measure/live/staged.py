@@ -222,8 +222,8 @@ def _run(
         for label, row in rows.items():
             if number < len(row):
                 values = {name: value for name, value in row[number].items() if value is not None}
-                made = also.combined(session.target, _name(session, label), values)
-                schedule.append((made, number, state.length_s(session.candidate(label))))
+                combined = also.combined(session.target, _name(session, label), values)
+                schedule.append((combined, number, state.length_s(session.candidate(label))))
     return session.stretch(state, schedule, learn=False)
 
 

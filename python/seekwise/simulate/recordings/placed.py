@@ -66,7 +66,7 @@ def programs(
         drive.of((name,), shared[name])
     ahead = any(job.role == "background" for job, _ in jobs)
     recordings: list[list[CallRow]] = []
-    made: list[Spec] = []
+    placed: list[Spec] = []
     for number, (job, recording) in enumerate(jobs):
         foreground = job.role == "foreground"
         for worker in range(job.jobs):
@@ -79,7 +79,7 @@ def programs(
             # A process that comes later to the same calls stands elsewhere in them.
             start = recording.units * (worker // len(recording.processes)) // job.jobs
             recordings.append(_repeated(calls, job.think_time, rng, start))
-            made.append({
+            placed.append({
                 "job": number,
                 "recording": len(recordings) - 1,
                 "files": files,
@@ -89,7 +89,7 @@ def programs(
     return {
         "jobs": [job.name for job, _ in jobs],
         "recordings": recordings,
-        "programs": made,
+        "programs": placed,
         "journal": journal,
         "patience_ns": patience_ns,
     }
@@ -102,10 +102,10 @@ def _repeated(calls: Sequence[CallRow], pause_s: float, rng: random.Random, star
     first = begins[start % len(begins)]
     around = [*calls[first:], *calls[:first]]
     turns = TURNS if pause_s and len(begins) < TURNS else 1
-    made: list[CallRow] = []
+    repeated: list[CallRow] = []
     for _ in range(turns):
         for row in around:
-            made.append(row)
+            repeated.append(row)
             if row[0] == END and pause_s:
-                made.append((SLEEP, 0, 0, 0, round(rng.expovariate(1 / pause_s) * 1e9)))
-    return made
+                repeated.append((SLEEP, 0, 0, 0, round(rng.expovariate(1 / pause_s) * 1e9)))
+    return repeated
