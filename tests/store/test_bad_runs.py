@@ -88,7 +88,7 @@ def of_a_run(run: str, other: str, folder) -> list[tuple]:
     """Each command that reads one run, or two."""
     return [
         ("results", run), ("results", run, "--json"), ("advise", run), ("apply", run, "--dry-run"), ("compare", run, other),
-        ("export", run), ("export", run, "--format", "csv"), ("report", run, "--output", folder),
+        ("export", run), ("export", run, "--format", "csv"), ("report", run, "--output", folder), ("report", run, other, "--output", folder),
     ]  # fmt: skip
 
 
