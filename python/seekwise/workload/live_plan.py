@@ -33,7 +33,7 @@ class Threshold:
         if not all(0 < share < 1 for share in (self.rate, self.latency, self.background)):
             raise ValueError("a threshold is a share between 0 and 1")
 
-    def of(self, kind: str, role: str = "foreground") -> float:
+    def share(self, kind: str, role: str = "foreground") -> float:
         """The share for a figure of this kind (as in `judge` of a use) and role."""
         if role == "background":
             return self.background
@@ -125,7 +125,7 @@ class LivePlan:
         """Names of the candidates, in their order."""
         return tuple(candidate.label for candidate in self.candidates)
 
-    def of(self, label: str) -> Candidate:
+    def candidate(self, label: str) -> Candidate:
         """The candidate of this name."""
         return next(candidate for candidate in self.candidates if candidate.label == label)
 
