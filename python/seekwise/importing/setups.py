@@ -145,21 +145,21 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
 
 def _figures(measured: Sequence[Measured], depth: int) -> str:
     """`random read 200 IOPS, 40 ms`, of each load at one depth."""
-    found = [
+    figures = [
         f"{operations.name(phase.operation).lower()} {phase.iops:,.0f} IOPS, {ms(phase.latency_mean_ns)}"
         for entry in measured
         if (entry.result.iodepth or 1) == depth
         for phase in entry.result.phases
     ]
-    return _listed(found)
+    return _listed(figures)
 
 
 def shared_loads(measured: Sequence[Measured], names: Sequence[str]) -> bool:
     """Whether any load was measured with two set-ups."""
-    found: dict[str, set[str]] = {}
+    by_load: dict[str, set[str]] = {}
     for entry, label in zip(measured, names, strict=True):
-        found.setdefault(entry.load, set()).add(label)
-    return any(len(labels) > 1 for labels in found.values())
+        by_load.setdefault(entry.load, set()).add(label)
+    return any(len(labels) > 1 for labels in by_load.values())
 
 
 def together(
@@ -274,8 +274,8 @@ def notes(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
     return said
 
 
-def _place(each: Measured) -> str:
-    return f"{each.files} (run {each.result.document + 1})" if each.result.document else each.files
+def _place(measured: Measured) -> str:
+    return f"{measured.files} (run {measured.result.document + 1})" if measured.result.document else measured.files
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -278,9 +278,9 @@ def _headline(name: str, loads: Sequence[LoadBound], array: Spec) -> str:
     if not slow:
         best = max(loads, key=lambda load: load.gain)
         return f"{name} should be faster than one drive under each of these loads, {best.gain:.1f} times where it gains most ({best.load})."
-    told = " or ".join(f"{load.load} ({load.binds})" for load in slow[:2])
+    named = " or ".join(f"{load.load} ({load.binds})" for load in slow[:2])
     more = f", or under {quantity.counted(len(slow) - 2, 'more load')} below" if len(slow) > 2 else ""
-    return f"{name} is no faster than one drive when programs {told}{more}."
+    return f"{name} is no faster than one drive when programs {named}{more}."
 
 
 def advice_of(limits: ArrayBounds, array: Spec) -> str:
