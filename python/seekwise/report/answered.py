@@ -52,8 +52,6 @@ class Question:
     """Where what is in force differs from itself, in words."""
     purpose: Purpose | None = None
     """The purpose that was asked for by name."""
-    longer: str = ""
-    """A budget that would tell more, as `5m`; empty where none does."""
 
     @property
     def now(self) -> str:
@@ -122,6 +120,14 @@ def headline(asked: Question) -> str:
     return " ".join([*said, rest] if rest else said)
 
 
+def may_cost(asked: Question) -> bool:
+    """Whether staying may cost what is worth a longer run."""
+    choices = [
+        choice for choice in (asked.choice, *asked.purposes.values()) if choice is not None and not choice.changes
+    ]
+    return any(choice.alternative is not None or choice.regret_high >= LITTLE_REGRET for choice in choices)
+
+
 def _is_open(purpose: Choice, whole: Choice) -> bool:
     """Whether staying may well cost those of one purpose something that the average over all hides."""
     is_hidden = purpose.regret_high >= LITTLE_REGRET > whole.regret_high
@@ -177,7 +183,7 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
         costs = _effects(asked, name, better=False, purpose=None)
         if gains or costs:
             text += f"{':' if gains else ', but'} {', '.join([*gains, *costs])}"
-        return f"{text}. --budget {asked.longer} tells more." if asked.longer else f"{text}."
+        return f"{text}."
     striking = _most_striking(asked, purpose)
     if striking is None and choice.regret_high < NO_REGRET:
         return f": no other {asked.what} is expected to bring anything."
@@ -186,10 +192,7 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
         return (
             f": no other {asked.what} is expected to bring more than {high}."
             if choice.regret_high < LITTLE_REGRET
-            else (
-                f": another {asked.what} could bring {high} at most"
-                + (f"; --budget {asked.longer} tells more." if asked.longer else ".")
-            )
+            else f": another {asked.what} could bring {high} at most."
         )
     gains = _effects(asked, striking, better=True, purpose=purpose)
     costs = _effects(asked, striking, better=False, purpose=None)

@@ -126,7 +126,7 @@ def _own_table(records: Sequence[Record]) -> QuestionTable | None:
         return rebuild.table(rebuilds)
     if bitmaps := bitmap_rows(records):
         return bitmap.table(bitmaps)
-    return None
+    return whatif_answer.table_of(records)
 
 
 CONDITIONS = {"missing", "resync_kib_s", "sync_action", "sync_speed_max"}
