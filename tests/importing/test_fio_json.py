@@ -1,6 +1,7 @@
 """fio's JSON in every shape that fio 3.33 writes; figures by hand from the files."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -473,3 +474,14 @@ def test_a_client_s_job_without_options_is_said_to_have_no_pattern_and_has_the_s
     assert "does not have this job's pattern (`rw`)" in notes(run)
     side = next(job[name] for job in text["client_stats"] for name in ("read", "write") if job[name]["total_ios"])
     assert records[0].factors["block_bytes"] == side["io_bytes"] / side["total_ios"]
+
+
+@pytest.mark.parametrize("value", ["-nan", "nan", "inf"])
+def test_a_deviation_that_is_no_number_is_passed_over(value, tmp_path):
+    text = re.sub(r'"stddev" ?: ?[\d.]+', f'"stddev" : {value}', RAW["grp"])
+    assert value in text
+    (tmp_path / "x.json").write_text(text)
+    _, (record,) = importing.read([tmp_path / "x.json"])
+    (tmp_path / "y.json").write_text(RAW["grp"])
+    _, (other,) = importing.read([tmp_path / "y.json"])
+    assert record.phases[0] == other.phases[0]

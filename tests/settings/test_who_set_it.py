@@ -510,6 +510,10 @@ def test_the_boot_parameter_of_a_kernel_with_a_single_queue_still_acts(tmp_path)
         ("ACTION=='add|change', ATTR{queue/scheduler}='none'", "udev cannot read", "mend the line"),
         ('KERNEL=="sda", ATTR{queue/scheduler}="none', "closing quote", "mend the line"),
         ('KERNEL=="sda", ATTR{queue/scheduler}=e"\\xzz"', "escape", "mend the line"),
+        ('KERNEL=="sda", ATTR{queue/schedular}="none"', "sda has no queue/schedular", "write to queue/scheduler"),
+        ('KERNEL=="sda", ATTR{queue/read_ahead_kb}="1M"', "'1M' is none", "the number alone"),
+        ('KERNEL=="/dev/sda", ATTR{queue/scheduler}="none"', "never a path", "mend the line"),
+        ('KERNEL=="sda", ATTR{/sys/block/sda/queue/scheduler}="none"', "below the folder of the device", 'ATTR{queue/scheduler}="none"'),
         ('KERNEL=="sda", RUN+="/bin/echo none > /sys/block/sda/queue/scheduler"', "without a shell", "sh -c"),
     ],
 )  # fmt: skip
@@ -620,6 +624,7 @@ def test_a_unit_without_a_shell_writes_nothing(command, tmp_path):
     [
         ("tmpfiles.d", "/etc/tmpfiles.d/io.conf", "w /sys/block/sdX/queue/scheduler - - - - bfq\n"),
         ("sysfs.conf", "/etc/sysfs.conf", "block/sdX/queue/scheduler = bfq\n"),
+        ("script or unit", RC, "echo bfq > /sys/block/sdX/queue/scheduler\n"),
     ],
 )
 def test_a_line_for_a_disk_that_is_not_there_is_called_so(kind, file, text, tmp_path):
@@ -627,3 +632,25 @@ def test_a_line_for_a_disk_that_is_not_there_is_called_so(kind, file, text, tmp_
     assert ineffective(made) == [f"{kind} {file}:1 does not act: there is no sdX on this machine"]
     made.add({file: text.replace("sdX", "sda")})
     assert ineffective(made) == []
+
+
+def test_a_table_of_cron_that_lacks_the_user_starts_nothing(tmp_path):
+    line = "@reboot echo bfq > /sys/block/sda/queue/scheduler\n"
+    made = machine(tmp_path, {"/etc/cron.d/io": line}, scheduler="bfq")
+    assert ineffective(made) == [
+        "script or unit /etc/cron.d/io:1 does not act: a line of this table names the user before the command"
+    ]
+    assert survey(made.tree(), made.stack()).setters == ()
+
+
+def test_a_line_of_tmpfiles_with_too_few_columns_writes_nothing(tmp_path):
+    made = machine(tmp_path, {"/etc/tmpfiles.d/io.conf": "w /sys/block/sda/queue/scheduler - - - bfq\n"})
+    assert ineffective(made) == [
+        "tmpfiles.d /etc/tmpfiles.d/io.conf:1 does not act: the value belongs in the seventh column"
+    ]
+
+
+def test_a_label_that_is_not_there_leads_nowhere(tmp_path):
+    rules = 'KERNEL!="sda", GOTO="end"\nATTR{queue/scheduler}="bfq"\n'
+    made = machine(tmp_path, {RULE: rules})
+    assert {each.device for each in survey(made.tree(), made.stack()).setters} == {"sda", "nvme0n1"}

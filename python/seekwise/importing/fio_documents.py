@@ -82,6 +82,8 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
             f"{source} has {values:,} values, and {JSON_VALUES:,} are read at most",
             hint="of `--status-interval`, keep the last document; otherwise split the file",
         )
+    # Some versions print the deviation of one value, which is none, as C does.
+    text = NO_NUMBER.sub("null", text)
     start, decoder = _next_start(text, 0), json.JSONDecoder()
     if start is None:
         raise FioOutputError(f"{source} has no JSON{sample(text)}", hint="run fio by hand with the job file to see why")
@@ -100,6 +102,7 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
 
 
 START = re.compile(r"(?:^|\r)(?:\{|[ \t]{1,80}\{(?=\s{0,80}\"fio version\"))", re.MULTILINE)
+NO_NUMBER = re.compile(r"(?<=: )-?(?:nan|inf)(?=[,\s}])")
 WITHIN = 4
 """Levels of a document of somebody else's around fio's."""
 
