@@ -350,9 +350,12 @@ def test_threads_of_a_group_of_several_jobs_are_told_by_their_summed_run_time(tm
     assert record.factors["threads"] == 2
 
 
-def test_a_document_behind_fio_s_progress_line_is_found(tmp_path):
+@pytest.mark.parametrize(
+    "before", ["Starting 1 process\nJobs: 1 (f=1): [r(1)][50.0%]\r", "--- Running fio ---", "Testing:\n  "]
+)
+def test_a_document_behind_other_words_is_found(before, tmp_path):
     path = tmp_path / "eta.json"
-    path.write_text("Starting 1 process\nJobs: 1 (f=1): [r(1)][50.0%]\r" + RAW["noengine"])
+    path.write_text(before + RAW["noengine"])
     _, (record,) = importing.read([path])
     assert record.phases[0].bytes == jobs("noengine")[0]["read"]["io_bytes"]
 
