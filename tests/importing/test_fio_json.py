@@ -211,6 +211,19 @@ def test_folders_name_set_ups_and_those_that_name_loads_do_not(tmp_path):
     assert {record.repetition for record in records} == {1}
 
 
+@pytest.mark.parametrize(
+    "form", ["{setup}/rep{number}/out.json", "run_{number}/{setup}/out.json", "iter{number}/{setup}.json"]
+)
+def test_folders_that_count_within_set_ups_are_repeats(form, tmp_path):
+    files = [tmp_path / form.format(setup=setup, number=number) for setup in ("none", "bfq") for number in (1, 2, 3)]
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(RAW["grp"])
+    run, records = importing.read(files)
+    assert [(r.setting, r.repetition) for r in records] == [(s, n) for s in ("none", "bfq") for n in (1, 2, 3)]
+    assert "taken for repeats of none" in notes(run)
+
+
 def test_one_folder_of_several_depths_compares_the_depths(tmp_path):
     _, records = importing.read(bench_fio(tmp_path, ("RAID0",), (1, 8)))
     assert [record.setting for record in records] == ["depth 1", "depth 8"]

@@ -137,6 +137,8 @@ SCRIPTS = {
     "grep before it": "for DISK in /sys/block/sd*; do grep -q 1 \"${DISK}\"/queue/rotational && echo bfq > \"${DISK}\"/queue/scheduler; done\n",
     "a here-string": "tee /sys/block/sda/queue/scheduler <<< bfq\n",
     "escapes in echo": "echo -e 'bfq\\n' > /sys/block/sda/queue/scheduler\n",
+    "busybox": "B=/sbin/busybox\n$B echo bfq > /sys/block/sda/queue/scheduler\n",
+    "letters counted": "for i in 0 1; do c=$(printf \"\\\\x$(printf %x $((97+i)))\"); echo bfq > /sys/block/sd$c/queue/scheduler; done\n",
     "printf": "printf '%s\\n' bfq > /sys/block/sda/queue/scheduler\n",
     "a folder changed into": "cd /sys/block/sda/queue\necho bfq > scheduler\n",
     "find": "find /sys/block -name 'sd*' -exec sh -c 'echo bfq > {}/queue/scheduler' \\;\n",

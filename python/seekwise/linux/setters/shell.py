@@ -32,6 +32,8 @@ PREFIXES = frozenset(
     {
         "sudo",
         "doas",
+        "busybox",
+        "toybox",
         "env",
         "nohup",
         "exec",
