@@ -89,7 +89,7 @@ def test_jobs_of_different_loads_at_the_same_time_are_kept_apart():
 def test_appended_runs_of_one_job_are_repeats_and_that_is_said():
     run, records = read("appended")
     assert [record.repetition for record in records] == [1, 2]
-    assert "taken for repeats of appended" in notes(run)
+    assert "taken for repeats (same load, same set-up): of appended, " in notes(run)
 
 
 @pytest.mark.parametrize(("name", "operation", "count"), [("etcd", "fdatasync", 327), ("fsync8", "fsync", 341)])
@@ -239,7 +239,7 @@ def test_files_of_one_set_up_that_differ_by_a_number_are_repeats_and_that_is_sai
             files.append(path)
     run, records = importing.read(files)
     assert [(r.setting, r.repetition) for r in records] == [("none", 1), ("none", 2), ("bfq", 1), ("bfq", 2)]
-    assert "taken for repeats of none" in notes(run)
+    assert "taken for repeats (same load, same set-up): of none, " in notes(run)
     assert "hold the same figures: is one a copy of the other?" in notes(run)
 
 

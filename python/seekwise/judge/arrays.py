@@ -71,6 +71,14 @@ class ArrayRow:
         return "no drive failure" if count == 0 else counted(count, "drive failure")
 
     @property
+    def exposure_text(self) -> str:
+        """What is survived while a drive is rebuilt."""
+        if self.rebuild_s is None:
+            return "–"
+        left = self.survives_failures - 1
+        return "no further failure" if left <= 0 else f"{left} more"
+
+    @property
     def rebuild_text(self) -> str:
         """Of one drive without load; a dash where no failure is survived."""
         return "–" if self.rebuild_s is None else time_text(self.rebuild_s)
@@ -79,6 +87,11 @@ class ArrayRow:
     def loaded_text(self) -> str:
         """The same beside the load that slows it most."""
         return "–" if self.rebuild_loaded_s is None else long_text(self.rebuild_loaded_s)
+
+    @property
+    def rebuild_loaded_text(self) -> str:
+        """`up to 3 days under load`; empty where it is not known."""
+        return "" if self.rebuild_loaded_s is None else f"up to {long_text(self.rebuild_loaded_s)} under load"
 
 
 DAYS_FROM_S = 48 * 3600

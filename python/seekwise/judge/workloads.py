@@ -83,7 +83,7 @@ def shipped() -> dict[str, OperationMix]:
     for use in uses.shipped():
         name = use.name if use.group == uses.LIMITS else use.group
         if use.requests is not None and name not in mixes:
-            mixes[name] = _of(use, name)
+            mixes[name] = _operation_mix(use, name)
     return mixes
 
 
@@ -97,10 +97,10 @@ def find(word: str) -> OperationMix:
             f"{word} does not say what requests it makes, so it weighs no study",
             f"uses that do: {', '.join(shipped())}; or a TOML file with `[requests]`",
         )
-    return _of(use, use.name if is_file else word)
+    return _operation_mix(use, use.name if is_file else word)
 
 
-def _of(use: uses.Use, name: str) -> OperationMix:
+def _operation_mix(use: uses.Use, name: str) -> OperationMix:
     assert use.requests is not None
     return OperationMix(
         name, use.title, use.requests.threads, {str(name): share for name, share in use.requests.operations.items()}

@@ -177,9 +177,17 @@ def effect(judged: Judged, standing: CandidateVerdict) -> str:
             return f"{name} {percent(abs(standing.ratio - 1))} {'shorter' if standing.ratio < 1 else 'longer'}"
         return _quicker(name, 1 / standing.ratio, 1 / standing.high, 1 / standing.low, "quicker")
     if judged.kind in ("done", "rate"):
-        name = units if judged.unit == "/s" and judged.work else judged.job or judged.use
+        name = units if judged.unit == "/s" and judged.work else judged.job or _load(judged.use)
         return _quicker(name, standing.ratio, standing.low, standing.high, "faster")
-    return f"{subject(judged) if judged.job else f'{judged.use} {subject(judged)}'} {change_text(standing, judged)}"
+    return (
+        f"{subject(judged) if judged.job else f'{_load(judged.use)} {subject(judged)}'} {change_text(standing, judged)}"
+    )
+
+
+def _load(use: str) -> str:
+    """`random read (iodepth 32)`: a figure follows, and two numbers in a row are read as one."""
+    operation, _, rest = use.partition(", ")
+    return f"{operation} ({rest})" if rest else operation
 
 
 def _quicker(name: str, speed: float, low: float, high: float, up: str) -> str:

@@ -126,7 +126,7 @@ def _own_table(records: Sequence[Record]) -> QuestionTable | None:
         return rebuild.table(rebuilds)
     if bitmaps := bitmap_rows(records):
         return bitmap.table(bitmaps)
-    return None
+    return whatif_answer.table_of(records)
 
 
 CONDITIONS = {"missing", "resync_kib_s", "sync_action", "sync_speed_max"}
@@ -272,7 +272,7 @@ def one_at_a_time(asked: Question, plan: Plan) -> str:
         able = [
             standing
             for label, own in values.items()
-            if (standing := figure.of(label)) is not None
+            if (standing := figure.standing(label)) is not None
             and standing.ratio is not None
             and label != asked.in_force
             and {name for name in names if own.get(name) != base.get(name)} == set(changed)

@@ -133,4 +133,5 @@ def table(table_rows: Sequence[RebuildRow]) -> QuestionTable:
                 cells += [long_text(unit_time.seconds), f"{seconds_text(unit_time.meanwhile_s)}{slowed}"]
         body.append(cells)
     ends = [limit.row for limit in limits(table_rows)]
-    return QuestionTable(heads, body, brief=tuple(place for place, row in enumerate(table_rows) if row in ends))
+    brief = tuple(place for place, row in enumerate(table_rows) if row in ends)
+    return QuestionTable(heads, body, brief=brief, bars=tuple(range(3, len(heads), 2)))

@@ -48,7 +48,7 @@ class Traced:
     requests: tuple[ServedRequest, ...]
 
 
-def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
+def stretches(extra: Mapping[str, object], use: str) -> list[Traced]:
     """The traced stretches of a use, from what a plan keeps beside (`LivePlan.extra`); empty where there are none, or
     what is stored cannot be read."""
     document = extra.get(KEY)

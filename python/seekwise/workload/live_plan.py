@@ -28,7 +28,12 @@ class Threshold:
     latency: float
     background: float
 
-    def of(self, kind: str, role: str = "foreground") -> float:
+    def __post_init__(self) -> None:
+        """ValueError where one is no share: a loss of 100 % would count as equal."""
+        if not all(0 < share < 1 for share in (self.rate, self.latency, self.background)):
+            raise ValueError("a threshold is a share between 0 and 1")
+
+    def share(self, kind: str, role: str = "foreground") -> float:
         """The share for a figure of this kind (as in `judge` of a use) and role."""
         if role == "background":
             return self.background
@@ -97,7 +102,7 @@ class LivePlan:
     name: str | None = None
     group: str | None = None
     """What `--for` named, or None."""
-    provenance: str = "measured"
+    provenance: Literal["measured", "simulated"] = "measured"
     levels: tuple[Candidate, ...] = ()
     """With `--also`: each further value to try, alone under each scheduler that has it."""
     stages: tuple[Stage, ...] = ()
@@ -120,7 +125,7 @@ class LivePlan:
         """Names of the candidates, in their order."""
         return tuple(candidate.label for candidate in self.candidates)
 
-    def of(self, label: str) -> Candidate:
+    def candidate(self, label: str) -> Candidate:
         """The candidate of this name."""
         return next(candidate for candidate in self.candidates if candidate.label == label)
 

@@ -140,7 +140,7 @@ def _switch_on(run: LiveLoadRun) -> None:
     number = 0
     while run.left_s >= length * len(names) or number == 0:
         for label in turns.round(names):
-            took = stretch.put(run.switch, by_label[label])
+            took = stretch.switch_to(run.switch, by_label[label])
             run.tell(label)
             usual_ms = statistics.median(baseline) if run.guard is not None and len(baseline) >= 2 else None
             waited = io_pressure_s(open_tree())
@@ -150,7 +150,7 @@ def _switch_on(run: LiveLoadRun) -> None:
             ends, waits = run.sampler.taken() if run.sampler is not None else (NOTHING, NOTHING)
             run.spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
             if stopped:
-                stretch.put(run.switch, plan.in_force)
+                stretch.switch_to(run.switch, plan.in_force)
                 turns.interrupted()
                 stopped_often[label] += 1
                 run.said.append(
@@ -237,7 +237,7 @@ def _record(run: LiveLoadRun, span: Span, cut: float, candidate: Candidate) -> R
     pressure = None if span.pressure is None else round(span.pressure, 4)
     # What is to be said of the run stands in its first record.
     said = {"said": run.said} if run.said and not run.records else {}
-    return record.made(
+    return record.new_record(
         run,
         span.round,
         FOUND,

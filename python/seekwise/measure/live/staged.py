@@ -240,7 +240,7 @@ def _effects(
     effects = []
     for metric in use.metrics:
         logs = [_log(record, metric) for record in mine]
-        limit = session.plan.threshold.of(metric.kind, metric.role)
+        limit = session.plan.threshold.share(metric.kind, metric.role)
         effects += screen.effects(
             tried, logs, levels, metric=metric.name, use=use.name,
             threshold=log_of_share(limit, metric.more_is_better), more_is_better=metric.more_is_better,

@@ -36,7 +36,7 @@ class Range:
     """Most requests under way in any of them."""
 
     @classmethod
-    def of(cls, shown: Sequence[CloseUp]) -> Range:
+    def spanning(cls, shown: Sequence[CloseUp]) -> Range:
         """Over all stretches, in sectors of 512 bytes; 0 to 1 where nothing was done."""
         places = [(one.sector, one.sector + one.sectors) for stretch in shown for one in stretch.requests]
         deepest = max((count for stretch in shown for _, count in stretch.depth), default=1)

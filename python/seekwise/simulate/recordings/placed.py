@@ -36,7 +36,7 @@ class _Drive:
     end: int
     places: dict[tuple[object, ...], list[int]] = field(default_factory=dict)
 
-    def of(self, key: tuple[object, ...], pages: int) -> list[int]:
+    def place(self, key: tuple[object, ...], pages: int) -> list[int]:
         if key not in self.places or self.places[key][1] < pages:
             self.places[key] = [self.next_page, pages]
             self.next_page += pages
@@ -63,7 +63,7 @@ def programs(
             if file.name in shared:
                 shared[file.name] = max(shared[file.name], file.pages)
     for name in sorted(shared):
-        drive.of((name,), shared[name])
+        drive.place((name,), shared[name])
     ahead = any(job.role == "background" for job, _ in jobs)
     recordings: list[list[CallRow]] = []
     placed: list[Spec] = []
@@ -72,7 +72,7 @@ def programs(
         for worker in range(job.jobs):
             drive.another_folder(rng)
             files = [
-                drive.of((file.name,) if file.name in shared else (number, worker, file.name), file.pages)
+                drive.place((file.name,) if file.name in shared else (number, worker, file.name), file.pages)
                 for file in recording.files
             ]
             calls = recording.processes[worker % len(recording.processes)]
