@@ -20,6 +20,9 @@ from seekwise.store import operations
 from seekwise.store.percentiles import merged
 from seekwise.store.record import CpuSeconds, Phase
 
+REPEAT = re.compile(
+    r"(?:rep|repeat|repetition|run|iter|iteration|trial|pass|round|try|sample)[-_ ]?\d{1,6}", re.IGNORECASE
+)
 NAMED_MOST = 4
 """File names in one note."""
 
@@ -58,6 +61,8 @@ def _by_path(measured: Sequence[Measured]) -> dict[Path, str]:
     for entry in measured:
         seen.setdefault((folders[entry.path], entry.load), set()).add(_without_numbers(entry.stem))
     if any(len(names) > 1 for names in seen.values()):
+        if all(REPEAT.fullmatch(folder) for folder in folders.values()):
+            return stems
         return {path: f"{folders[path]}/{stems[path]}".strip("/") for path in paths}
     return folders
 
@@ -69,6 +74,10 @@ def _folders(measured: Sequence[Measured], paths: Sequence[Path]) -> dict[Path, 
     common = os.path.commonpath(list(parents.values()))
     parts = {path: Path(os.path.relpath(parent, common)).parts for path, parent in parents.items()}
     used = tuple(range(max(map(len, parts.values()))))
+    # Where others name the set-up, `run1` and `run2` within it are repeats.
+    counting = [at for at in used if all(len(found) > at and REPEAT.fullmatch(found[at]) for found in parts.values())]
+    others = tuple(at for at in used if at not in counting)
+    used = others if len(set(_names(parts, others).values())) > 1 else used
     for place in reversed(used):
         fewer = tuple(other for other in used if other != place)
         if fewer and not _merges(measured, _names(parts, fewer), _names(parts, used)):
