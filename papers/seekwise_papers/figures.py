@@ -42,7 +42,7 @@ def drawn(
         return None
     panels = list(titles.values()) if figure.operation else [operations.name(name) for name in asked]
     settings = sorted({setting for of_panel in values.values() for setting in of_panel}, key=_order)
-    known = looks.of(settings)
+    known = looks.by_label(settings)
     counts = sorted({count for of_panel in values.values() for by_count in of_panel.values() for count in by_count})
     made = tuple(
         multiples.Panel(

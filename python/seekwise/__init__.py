@@ -1,17 +1,16 @@
 """Seekwise: which I/O settings should this storage use for this work?
 
-`simulate`, `analyse`, `plot` and `load` are the library (`seekwise.library`); they are loaded when they are first used.
+`run`, `analyse`, `plot` and `load` are the library (`seekwise.library`); they are loaded when they are first used.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seekwise.library import Analysis, Picture, Simulation, analyse, load, plot, simulate
+    from seekwise.library import Analysis, Picture, Simulation, analyse, load, plot, run
 
-__all__ = ["Analysis", "Picture", "Simulation", "analyse", "load", "plot", "simulate"]
+__all__ = ["Analysis", "Picture", "Simulation", "analyse", "load", "plot", "run"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,8 +18,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from seekwise import library
 
-    # The room of this name is callable and stays in place once any of its modules is loaded.
-    return importlib.import_module("seekwise.simulate") if name == "simulate" else getattr(library, name)
+    return getattr(library, name)
 
 
 def __dir__() -> list[str]:

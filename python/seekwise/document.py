@@ -33,8 +33,8 @@ def printed(value: object) -> Any:
         return value if math.isfinite(value) else None
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
-        made = {"schema": kind.SCHEMA} if hasattr(kind, "SCHEMA") else {}
-        return made | {key(kind, name): printed(getattr(value, name)) for name in keys(kind)}
+        document = {"schema": kind.SCHEMA} if hasattr(kind, "SCHEMA") else {}
+        return document | {key(kind, name): printed(getattr(value, name)) for name in keys(kind)}
     if isinstance(value, dict):
         return {key: printed(held) for key, held in value.items()}
     if isinstance(value, list | tuple):

@@ -1,11 +1,11 @@
-"""Seekwise for programs and notebooks: `simulate` a study, `analyse` its records, `plot` what came out.
+"""Seekwise for programs and notebooks: `run` a study on the simulator, `analyse` its records, `plot` what came out.
 
     import seekwise
 
-    run = seekwise.simulate("queue-depth", seed=1)      # a study that ships with the program, a TOML file, or TOML text
-    found = seekwise.analyse(run)
-    print(found.answer)
-    seekwise.plot(found)[0]                             # an SVG that notebooks show
+    simulation = seekwise.run("queue-depth", seed=1)    # a study that ships with the program, a TOML file, or TOML text
+    analysis = seekwise.analyse(simulation)
+    print(analysis.answer)
+    seekwise.plot(analysis)[0]                          # an SVG that notebooks show
 
 The functions do what `seekwise run` and `seekwise results` do, with the same records and verdicts for the same study
 and seed.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seekwise.store.database import Run, Store
     from seekwise.store.record import Record
 
-__all__ = ["Analysis", "Picture", "Simulation", "analyse", "load", "plot", "simulate"]
+__all__ = ["Analysis", "Picture", "Simulation", "analyse", "load", "plot", "run"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Picture:
         return write_product(Path(path), self.svg.encode())
 
 
-def simulate(
+def run(
     study: str | Path,
     *,
     seed: int | None = None,
@@ -140,13 +140,13 @@ def simulate(
         chosen, text = starters.open_study(text)
     chosen = chosen.model_copy(update={"backend": "simulated"})
     backend: Any = SimulatedBackend(Options(drive))
-    made = plan.make(chosen, backend.describe(chosen), seed=seed)
+    planned = plan.make(chosen, backend.describe(chosen), seed=seed)
     backend = spread.over(backend, "simulated", spread.parse(on, workers))
-    backend.check(made)
+    backend.check(planned)
     with _store(db) as store:
-        run = execute.new_run(made, text, drive)
-        execute.carry_out(store, run, made, backend)
-        return Simulation(store.run(run.run_id), tuple(store.records(run.run_id)))
+        begun = execute.new_run(planned, text, drive)
+        execute.carry_out(store, begun, planned, backend)
+        return Simulation(store.run(begun.run_id), tuple(store.records(begun.run_id)))
 
 
 def load(run: str = "last", *, db: str | Path | None = None) -> Simulation:

@@ -13,8 +13,8 @@ nothing."""
 def nearest(word: str, known: Iterable[str], cutoff: float = CUTOFF) -> str | None:
     """The known name that is spelt most like `word`; None where none is near. Case does not matter."""
     by_lower = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.strip().lower(), by_lower, n=1, cutoff=cutoff)
-    return by_lower[found[0]] if found else None
+    nearest_names = difflib.get_close_matches(word.strip().lower(), by_lower, n=1, cutoff=cutoff)
+    return by_lower[nearest_names[0]] if nearest_names else None
 
 
 def hint(word: str, known: Iterable[str], otherwise: str, cutoff: float = CUTOFF) -> str:

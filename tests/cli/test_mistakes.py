@@ -98,7 +98,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("schema resluts", USAGE, "no schema `resluts`", "did you mean `results`?"),
     ("import nosuch.json", USAGE, "cannot read nosuch.json", "name files that fio"),
     ("import BINARY", FAILED, "has no format that is known; it is not text in UTF-8 (byte 0 is 0x80)", "--format NAME"),
-    ("import ESCAPES", FAILED, r"it begins: '\x1b[1mread", "--format NAME"),
+    ("import ESCAPES", FAILED, r"it begins: '\x1b]2;read", "--format NAME"),
     ("import EMPTY", FAILED, "is empty", "died"),
     ("whatif nosuch.swt --vary model=wd2500ys", USAGE, "nosuch.swt", ""),
     ("trace show EMPTY", USAGE, "is empty", "seekwise record DEVICE"),
@@ -138,7 +138,7 @@ def place(tmp_path_factory):
         (folder / name).write_text("")
     (folder / "FOLDER").mkdir()
     (folder / "JSON").write_text((FOREIGN / "fio-none.1.json").read_text())
-    (folder / "ESCAPES").write_text("\x1b[1mread: 5 MB/s\x1b[0m\n")
+    (folder / "ESCAPES").write_text("\x1b]2;read: 5 MB/s\x07\n")
     (folder / "BINARY").write_bytes(bytes(range(128, 256)) * 4)
     return folder
 

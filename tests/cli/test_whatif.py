@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from seekwise.cli import report, results, schemas, whatif
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure import whatif as whatif_run
+from seekwise.report import whatif_answer
 from seekwise.trace.columns import Notes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
@@ -75,8 +76,23 @@ def test_results_keep_the_tail_of_requests_at_their_recorded_times(trace):
     shown = ask(trace, "--vary", f"{DISK},scheduler=none,mq-deadline", "--open").stdout.splitlines()
     stored = CliRunner().invoke(results.command, ["last"], catch_exceptions=False).stdout.splitlines()
     table = [line for line in shown if "open p99" in line or line.startswith(("none", "mq-deadline"))]
-    assert len(table) == 4 and all(line.endswith("s") for line in table[1:3])
+    assert len(table) == 3 and all(line.endswith("s") for line in table[:2])
     assert [line for line in stored if line in table] == table
+
+
+def test_the_tail_at_recorded_times_is_that_of_the_foreground(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    notes = Notes(source="seekwise record")
+    busy, idle = (
+        loops.loop(notes, "db/1", 300, think_ns=5e5, seed=1),
+        loops.loop(notes, "cron/2", 9, think_ns=9e7, seed=2),
+    )
+    path = loops.write(tmp_path / "two.swt", notes, busy, idle, chunk=200)
+    found = document(path, "--vary", f"{DISK},scheduler=none", "--open")
+    kept = CliRunner().invoke(results.command, ["last", "--json"], catch_exceptions=False, standalone_mode=False)
+    rows = {row[0]: row for row in json.loads(kept.stdout)["table"]["rows"]}
+    assert rows["none"][-1] == whatif_answer.time_word(found["settings"][0]["open"]["p99_ms"] * 1e6)
+    assert {"none: db", "none: cron"} < set(rows) and rows["none: cron"][-1] == "–"
 
 
 def test_the_run_is_stored_and_reported_as_any_other(trace, tmp_path):
@@ -120,6 +136,17 @@ def test_storage_that_cannot_carry_the_load_is_named_as_that_and_results_keep_th
 def test_the_best_is_compared_with_the_recording(trace):
     found = document(trace, "--vary", "model=crucial_mx500_1tb,wd2500ys")
     assert "shorter than recorded" in found["answer"] and "Longest: wd2500ys" in found["answer"]
+    # A shorter p99 is half of it: the time that the same work takes stands with it, and with every other output.
+    taken = next(each for each in found["settings"] if each["setting"] == found["best"][0])["foreground"]["elapsed_s"]
+    told = f"the same work takes {taken:.3g} s, recorded {found['recorded']['elapsed_s']:.3g} s"
+    assert told in found["answer"]
+    kept = CliRunner().invoke(results.command, ["last", "--json"], catch_exceptions=False, standalone_mode=False)
+    stored = json.loads(kept.stdout)
+    assert stored["advice"]["headline"] == found["answer"]
+    assert [row[0] for row in stored["table"]["rows"]] == [
+        "as recorded",
+        *(each["setting"] for each in found["settings"]),
+    ]
 
 
 def test_the_same_question_has_the_same_answer(trace):

@@ -88,7 +88,7 @@ def test_jobs_of_different_loads_at_the_same_time_are_kept_apart():
 def test_appended_runs_of_one_job_are_repeats_and_that_is_said():
     run, records = read("appended")
     assert [record.repetition for record in records] == [1, 2]
-    assert "taken for repeats of appended" in notes(run)
+    assert "taken for repeats (same load, same set-up): of appended, " in notes(run)
 
 
 @pytest.mark.parametrize(("name", "operation", "count"), [("etcd", "fdatasync", 327), ("fsync8", "fsync", 341)])
@@ -225,7 +225,7 @@ def test_files_of_one_set_up_that_differ_by_a_number_are_repeats_and_that_is_sai
             files.append(path)
     run, records = importing.read(files)
     assert [(r.setting, r.repetition) for r in records] == [("none", 1), ("none", 2), ("bfq", 1), ("bfq", 2)]
-    assert "taken for repeats of none" in notes(run)
+    assert "taken for repeats (same load, same set-up): of none, " in notes(run)
     assert "hold the same figures: is one a copy of the other?" in notes(run)
 
 
@@ -404,9 +404,10 @@ def test_a_job_that_begins_when_the_other_has_ended_did_not_run_beside_it(tmp_pa
     (job,) = text["jobs"]
     second = json.loads(json.dumps(job))
     delay = -(-int(job["read"]["runtime"]) // 1000)
-    second["jobname"], second["job options"] = "late", {**job["job options"], "bs": "8k"}
-    for startdelay, beside in (("0", True), (f"{delay}s", False)):
-        second["job options"]["startdelay"] = startdelay
+    second["jobname"] = "late"
+    waits = {"startdelay": "0"}, {"startdelay": f"{delay}s"}, {"wait_for": job["jobname"]}
+    for options, beside in zip(waits, (True, False, False), strict=True):
+        second["job options"] = {**job["job options"], "bs": "8k", **options}
         (tmp_path / "x.json").write_text(json.dumps({**text, "jobs": [job, second]}))
         _, records = importing.read([tmp_path / "x.json"])
         assert ["beside" in record.factors for record in records] == [beside, beside]
@@ -431,6 +432,16 @@ def test_percentiles_that_fio_was_told_to_leave_out_are_not_laid_to_several_jobs
     (tmp_path / "x.json").write_text(json.dumps(text))
     run, _ = importing.read([tmp_path / "x.json"])
     assert "p99 is absent: fio wrote no percentiles" in notes(run)
+
+
+def test_a_list_of_percentiles_without_p99_is_named(tmp_path):
+    text = json.loads(RAW["grp"])
+    latency = text["jobs"][0]["read"]["clat_ns"]
+    latency.pop("bins", None)
+    latency["percentile"] = {"50.000000": 60_000, "99.900000": 900_000}
+    (tmp_path / "x.json").write_text(json.dumps(text))
+    run, _ = importing.read([tmp_path / "x.json"])
+    assert "`percentile_list`): 50, 99.9" in notes(run)
 
 
 def test_a_summary_of_fio_s_figures_is_said_to_lack_the_requests(tmp_path):

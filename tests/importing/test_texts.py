@@ -190,3 +190,118 @@ def test_the_sum_of_clients_is_not_of_the_last_job(tmp_path):
     _, (record,) = importing.read([tmp_path / "x.txt"])
     assert (record.phases[0].operation, record.phases[0].ios) == ("seq_write", 1000)
     assert record.phases[0].latency_max_ns == 2_000_000
+
+
+def terse(
+    name: str, kib: int, iops: int, runtime_ms: int, side: str = "read", group: int = 0, disk_ios: int = 1
+) -> str:
+    """A line of version 3, with the counters of its disk."""
+    moved = [
+        str(kib),
+        str(kib * 1000 // runtime_ms),
+        str(iops),
+        str(runtime_ms),
+        *["0"] * 8,
+        *["1%=1"] * 20,
+        *["0"] * 9,
+    ]
+    sides = [*(moved if side == "read" else idle()), *(moved if side == "write" else idle())]
+    return ";".join(["3", "fio-3.33", name, str(group), "0", *sides, "1%", "2%", *["0"] * 32, "sda", str(disk_ios), *["0"] * 6, "9%"])  # fmt: skip
+
+
+def idle() -> list[str]:
+    return [*["0"] * 12, *["1%=0"] * 20, *["0"] * 9]
+
+
+def read_terse(tmp_path: Path, *lines: str) -> tuple[list[str], list[Record]]:
+    (tmp_path / "x.txt").write_text("\n".join([*lines, ""]))
+    run, records = importing.read([tmp_path / "x.txt"], given=parse_given(["operation=rand_read"]))
+    return list(run.plan["notes"]), records
+
+
+def test_terse_lines_of_two_loads_in_one_group_are_two_loads(tmp_path):
+    """fio 3.33 wrote 33.3 MB/s of reads beside 262 MB/s of writes; added up they were 66.6."""
+    _, records = read_terse(tmp_path, terse("a", 4096, 8127, 126), terse("b", 4096, 4000, 16, "write"))
+    assert [(r.phases[0].operation, r.factors["block_bytes"], r.factors["beside"]) for r in records] == [
+        ("rand_read", 4096, "b"), ("rand_write", 65536, "a")]  # fmt: skip
+    assert [round(r.phases[0].rate_bytes_per_s / 1e6, 1) for r in records] == [33.3, 262.1]
+
+
+def test_terse_lines_of_loads_that_ran_in_turn_are_not_compared(tmp_path):
+    lines = [terse("q1", 4096, 1024, 1000), terse("q32", 40960, 10240, 1000, group=1)]
+    _, records = read_terse(tmp_path, *lines)
+    assert len({record.combination for record in records}) == 2
+
+
+def test_of_terse_states_of_one_run_the_last_is_the_run(tmp_path):
+    states = [(26228, 7445, 882), (77744, 10327, 1882), (117284, 10174, 2882), (121080, 10086, 3001)]
+    lines = [terse("si", *state, disk_ios=number) for number, state in enumerate(states)]
+    notes, (record,) = read_terse(tmp_path, *lines)
+    assert (record.factors["threads"], record.phases[0].bytes) == (1, 121080 * 1024)
+    assert any("3 earlier states" in note for note in notes)
+
+
+def test_appended_terse_runs_are_repeats_and_threads_of_one_run_are_not(tmp_path):
+    one, other = terse("j", 21651, 5406, 1001, disk_ios=7843), terse("j", 24132, 6026, 1001, disk_ios=9749)
+    _, records = read_terse(tmp_path, one, other)
+    assert [record.repetition for record in records] == [1, 2]
+    _, (record,) = read_terse(tmp_path, one, one)
+    assert (record.factors["threads"], record.phases[0].bytes) == (2, 2 * 21651 * 1024)
+
+
+def test_a_synchronous_engine_has_one_request_in_flight_in_normal_output_too(tmp_path):
+    (tmp_path / "x.txt").write_text(text_of(("a", "randread", "read")).replace("iodepth=1", "iodepth=32"))
+    run, (record,) = importing.read([tmp_path / "x.txt"])
+    assert record.factors["iodepth"] == 1
+    assert any("iodepth=32 had no effect" in note for note in run.plan["notes"])
+
+
+def test_syncs_of_normal_output_are_counted(tmp_path):
+    printed = text_of(("a", "write", "write")) + "  fsync/fdatasync/sync_file_range:\n    sync (usec): min=1, max=9000, avg=3000.00, stdev=1.00\n"  # fmt: skip
+    (tmp_path / "x.txt").write_text(printed.replace("total=0,1000,0,0", "total=0,1000,0,999"))
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].ios, record.phases[0].latency_mean_ns) == (999, 3e6)
+
+
+PREFIXES = {
+    "container": "fio-1  | ", "pod": "[pod/fio-abc/fio] ", "journal": "Nov 28 10:00:00 host fio[123]: ", "stamp": "2026-11-28T10:00:00.123456789Z ",
+    "file of the runtime": "2026-11-28T10:00:00.123456789Z stdout F ", "quotation": "> ", "comment": "# ", "indented": "    ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PREFIXES)
+def test_what_a_log_writes_before_each_line_is_passed_over(kind, tmp_path):
+    printed = text_of(("a", "randread", "read"))
+    found = []
+    for text in (printed, "".join(f"{PREFIXES[kind]}{line}\n" for line in printed.splitlines())):
+        (tmp_path / "x.txt").write_text(text)
+        _, (record,) = importing.read([tmp_path / "x.txt"])
+        found.append(record.phases)
+    assert found[0] == found[1]
+
+
+def test_colours_and_cut_indents_change_nothing(tmp_path):
+    printed = text_of(("a", "randread", "read"))
+    (tmp_path / "x.txt").write_text(
+        "\n".join(line.strip().replace("read:", "\x1b[1mread\x1b[0m:") for line in printed.splitlines())
+    )
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].ios, record.phases[0].latency_mean_ns) == (1000, 900_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "command"),
+    [
+        ("1.98,1.98,host,1,1700000000,16G,,8192,5,811,99\n", "bonnie++", "fio "),
+        ("\tIozone: Performance Test of File I/O\n", "iozone", "fio "),
+        ("PVC created x\nFIO test results:\n", "kubestr", "-o json"),
+        ("=====\nFIO Benchmark Summary\n", "kbench", "fio "),
+        ("1073741824 bytes (1.1 GB, 1.0 GiB) copied, 5.12 s, 210 MB/s\n", "dd", "--rw=read --bs=1m"),
+        ("pgbench (15.3)\ntps = 812.3\n", "pgbench", "seekwise tune PATH -- pgbench"),
+    ],
+)
+def test_other_tools_are_named_with_the_command_that_writes_what_is_read(text, tool, command, tmp_path):
+    (tmp_path / "x.txt").write_text(text)
+    with pytest.raises(SeekwiseError, match=f"is output of {tool.replace('+', '.')}, which is not read") as caught:
+        importing.read([tmp_path / "x.txt"])
+    assert command in str(caught.value.hint)

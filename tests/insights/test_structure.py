@@ -119,6 +119,6 @@ def test_settings_that_are_chained_but_not_level_are_no_group():
     made = [record("S", name, "seq_read", t, throughput) for name, throughput in throughputs.items() for t in (1, 2)]
     (each,) = [f for f in insights.find(made, ()) if f.kind in ("groups", "level")]
     assert "no clear groups; a reaches 1.32 times the rate of d" in each.text
-    (known,) = schedulers.comparisons(Means.of(made))
+    (known,) = schedulers.comparisons(Means.from_records(made))
     assert not known.is_level
     assert any(schedulers.difference(known.curves[x], known.curves[y]) > 0.1 for x, y in combinations(throughputs, 2))

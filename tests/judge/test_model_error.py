@@ -25,7 +25,7 @@ def test_the_errors_are_those_that_the_check_keeps(metric):
 def test_simulated_settings_that_differ_by_less_than_the_model_can_tell_are_alike(metric, ratio, word, within):
     rows = [Observation("t", "c", 1, name, metric, value) for name, value in (("a", 1e6), ("b", 1e6 * ratio))]
     (judged,) = judge_observations(rows, base="a", exact=True)
-    standing = judged.of("b")
+    standing = judged.standing("b")
     assert (standing.verdict, standing.is_within_model) == (word, within)
 
 

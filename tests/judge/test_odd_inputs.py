@@ -11,7 +11,7 @@ import pytest
 from report.sample_live import live_outcome
 from seekwise.judge import outcome
 from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.decision.records import Decided, made
+from seekwise.judge.decision.records import Decided, with_choices
 from seekwise.judge.decision.table import UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.judge.observation import Observation
@@ -26,7 +26,7 @@ def decided(value, rounds: int = 6, names: list[str] = NAMES, candidates: list[s
     rng = np.random.default_rng(5)
     periods = [(name, value(name, number)) for number in range(rounds) for name in rng.permutation(names).tolist()]
     judged = judge([UseFigure("u", "rate", "MB/s", True, 0.05, values_of(periods), group="u")], "a", with_pairs=False)
-    return made(judged, "a", candidates)
+    return with_choices(judged, "a", candidates)
 
 
 def scattered(name: str, number: int) -> float:
@@ -98,7 +98,7 @@ def test_a_job_that_moves_nothing_under_one_setting_alone_is_worse_there():
         return replace(record, phases=phases) if record.setting == "bfq" else record
 
     rates = [each for each in run_of(starved).found.judged if each.is_rate]
-    assert rates and all(each.of("bfq").verdict == "worse" for each in rates)
+    assert rates and all(each.standing("bfq").verdict == "worse" for each in rates)
 
 
 def test_a_setting_that_never_ran_is_named_and_without_another_nothing_is_said_of_the_others():

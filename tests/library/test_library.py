@@ -31,7 +31,7 @@ def test_the_library_gives_what_the_command_gives(tmp_path) -> None:
     (tmp_path / "small.toml").write_text(STUDY)
     words = ["run", str(tmp_path / "small.toml"), "--seed", "3", "--db", str(tmp_path / "x.db"), "--json"]
     printed = json.loads(CliRunner().invoke(cli, words, standalone_mode=False, obj={}).stdout)
-    run = seekwise.simulate(tmp_path / "small.toml", seed=3)
+    run = seekwise.run(tmp_path / "small.toml", seed=3)
     found = seekwise.analyse(run)
     ours = [without_clock(json.loads(codec.encode(record))) for record in run.records]
     assert ours == [without_clock(record) for record in printed["records"]]
@@ -46,12 +46,12 @@ def test_the_library_gives_what_the_command_gives(tmp_path) -> None:
 
 def test_text_a_path_and_a_name_are_studies(tmp_path) -> None:
     (tmp_path / "small.toml").write_text(STUDY)
-    assert seekwise.simulate(STUDY).rows() == seekwise.simulate(tmp_path / "small.toml").rows()
-    assert seekwise.simulate(STUDY, drive="crucial_mx500_1tb").rows() != seekwise.simulate(STUDY).rows()
+    assert seekwise.run(STUDY).rows() == seekwise.run(tmp_path / "small.toml").rows()
+    assert seekwise.run(STUDY, drive="crucial_mx500_1tb").rows() != seekwise.run(STUDY).rows()
 
 
 def test_charts_are_pictures_that_a_notebook_shows(tmp_path) -> None:
-    found = seekwise.analyse(seekwise.simulate(STUDY))
+    found = seekwise.analyse(seekwise.run(STUDY))
     pictures = seekwise.plot(found)
     assert pictures and all(each._repr_svg_().startswith("<svg") for each in pictures)
     assert seekwise.plot(found, pictures[0].name) == [pictures[0]]
@@ -73,11 +73,11 @@ def test_charts_are_pictures_that_a_notebook_shows(tmp_path) -> None:
 )
 def test_wrong_arguments_are_usage_errors(words, options) -> None:
     with pytest.raises(UsageError):
-        seekwise.simulate(words, **options)
+        seekwise.run(words, **options)
 
 
 def test_importing_seekwise_loads_nothing_else() -> None:
-    code = "import sys, seekwise; assert 'numpy' not in sys.modules and 'pydantic' not in sys.modules; assert 'simulate' in dir(seekwise)"
+    code = "import sys, seekwise; assert 'numpy' not in sys.modules and 'pydantic' not in sys.modules; assert 'run' in dir(seekwise)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     with pytest.raises(AttributeError):
         _ = seekwise.nosuch

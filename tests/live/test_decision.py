@@ -47,28 +47,28 @@ def words(judged):
 def test_settings_are_better_or_worse_than_what_is_in_force():
     (judged,) = verdicts.judge([entry({"a": 100, "b": 60, "c": 150})], "a")
     assert words(judged) == {"a": "same", "b": "worse", "c": "better"}
-    assert judged.of("b").ratio == pytest.approx(0.6, abs=0.03)
-    assert judged.of("b").low < 0.6 < judged.of("b").high
-    assert judged.of("b").p_worse > 0.99 and judged.of("b").p_better < 0.01
+    assert judged.standing("b").ratio == pytest.approx(0.6, abs=0.03)
+    assert judged.standing("b").low < 0.6 < judged.standing("b").high
+    assert judged.standing("b").p_worse > 0.99 and judged.standing("b").p_better < 0.01
     assert judged.best == ("c",)
 
 
 def test_equal_settings_are_the_same_within_a_bound_that_is_said():
     (judged,) = verdicts.judge([entry({"a": 100, "b": 100, "c": 100})], "a")
     assert set(words(judged).values()) == {"same"}
-    assert judged.of("b").bound == 0.05
+    assert judged.standing("b").bound == 0.05
 
 
 def test_a_latency_twice_as_long_has_the_ratio_two_and_is_worse():
     (judged,) = verdicts.judge([entry({"a": 1.0, "b": 2.0}, metric="p99", more=False, threshold=0.1)], "a")
-    assert judged.of("b").ratio == pytest.approx(2.0, abs=0.1)
+    assert judged.standing("b").ratio == pytest.approx(2.0, abs=0.1)
     assert words(judged)["b"] == "worse"
 
 
 def test_noise_as_large_as_the_difference_is_unknown_with_an_interval():
     (judged,) = verdicts.judge([entry({"a": 100, "b": 90}, noise=0.3, rounds=4)], "a")
     assert words(judged)["b"] == "unknown"
-    assert judged.of("b").low < 0.9 < judged.of("b").high
+    assert judged.standing("b").low < 0.9 < judged.standing("b").high
 
 
 def test_two_rounds_say_nothing():
@@ -86,7 +86,7 @@ def test_two_rounds_and_one_of_a_true_difference_of_a_fifth_outweigh_the_prior()
     ratios = []
     for prior in (SET_UPS, PROGRAMS, FLAT):
         (judged,) = verdicts.judge([entry({"a": 100, "b": 80, "c": 100}, rounds=3)], "a", prior)
-        ratios.append(judged.of("b").ratio)
+        ratios.append(judged.standing("b").ratio)
         assert words(judged)["b"] == "worse"
     assert ratios == pytest.approx([0.8, 0.8, 0.8], abs=0.03)
 
@@ -108,8 +108,8 @@ def test_what_a_setting_does_in_other_uses_tells_of_a_use_that_was_measured_badl
     sure = [entry({"a": 100, "b": 80, "c": 100}, use=f"use {i}", rounds=20, seed=i) for i in range(4)]
     unsure = entry({"a": 100, "b": 80, "c": 100}, use="last", rounds=4, noise=0.1, seed=9)
     alone, together = verdicts.judge([unsure], "a")[0], verdicts.judge([*sure, unsure], "a")[-1]
-    assert abs(math.log(together.of("b").ratio / 0.8)) < abs(math.log(alone.of("b").ratio / 0.8))
-    assert together.of("b").p_worse > alone.of("b").p_worse
+    assert abs(math.log(together.standing("b").ratio / 0.8)) < abs(math.log(alone.standing("b").ratio / 0.8))
+    assert together.standing("b").p_worse > alone.standing("b").p_worse
 
 
 def waiting(values, **kwargs):
@@ -121,7 +121,7 @@ def waiting(values, **kwargs):
 def test_programs_elsewhere_tell_of_a_program_that_was_measured_badly():
     figures = waiting({"mq-deadline": 100, "none": 100, "kyber": 100, "bfq": 100}, rounds=4, noise=0.2, seed=5)
     without, told = (
-        verdicts.judge([figures], "mq-deadline", prior)[0].of("bfq") for prior in (PROGRAMS, usual_of("virtio"))
+        verdicts.judge([figures], "mq-deadline", prior)[0].standing("bfq") for prior in (PROGRAMS, usual_of("virtio"))
     )
     assert told.p_better > without.p_better
 
@@ -129,8 +129,8 @@ def test_programs_elsewhere_tell_of_a_program_that_was_measured_badly():
 def test_two_rounds_and_one_of_a_true_difference_of_a_fifth_outweigh_programs_elsewhere():
     figures = waiting({"mq-deadline": 100, "none": 100, "kyber": 100, "bfq": 80}, rounds=3)
     (judged,) = verdicts.judge([figures], "mq-deadline", usual_of("virtio"))
-    assert judged.of("bfq").verdict == "worse"
-    assert judged.of("bfq").ratio == pytest.approx(0.8, abs=0.03)
+    assert judged.standing("bfq").verdict == "worse"
+    assert judged.standing("bfq").ratio == pytest.approx(0.8, abs=0.03)
 
 
 def test_programs_of_the_same_kind_of_drive_are_asked_first_and_all_where_they_are_few():
@@ -143,7 +143,7 @@ def test_programs_of_the_same_kind_of_drive_are_asked_first_and_all_where_they_a
 def test_a_large_effect_in_one_use_stays_large_among_many_equal_ones():
     level = [entry({"a": 100, "b": 100}, use=f"use {i}", seed=i) for i in range(12)]
     (*_, judged) = verdicts.judge([*level, entry({"a": 100, "b": 30}, use="one", seed=99)], "a")
-    assert judged.of("b").ratio == pytest.approx(0.3, abs=0.02)
+    assert judged.standing("b").ratio == pytest.approx(0.3, abs=0.02)
 
 
 def test_a_rate_that_is_all_but_zero_is_surely_worse_though_its_logarithm_scatters():
@@ -153,7 +153,7 @@ def test_a_rate_that_is_all_but_zero_is_surely_worse_though_its_logarithm_scatte
         figures.add("b", number, JobPeriod(0.5, int(number == 5), 1_000_000 * (number == 5), 1.0))
     (judged,) = verdicts.judge([UseFigure("u", "rate", "MB/s", True, 0.05, figures)], "a")
     assert words(judged)["b"] == "worse"
-    assert judged.of("b").high < 0.1
+    assert judged.standing("b").high < 0.1
 
 
 def _stalling(share, seed=1, rounds=40):
@@ -171,10 +171,10 @@ def _stalling(share, seed=1, rounds=40):
 def test_a_setting_that_stands_still_in_some_periods_is_worse_and_its_stalls_are_counted(share):
     (judged,) = verdicts.judge([_stalling(share)], "a")
     assert words(judged)["b"] == "worse"
-    assert judged.of("b").low <= 1 - share * 0.98 <= judged.of("b").high or share > 0.5
-    assert judged.of("a").stalls == 0
+    assert judged.standing("b").low <= 1 - share * 0.98 <= judged.standing("b").high or share > 0.5
+    assert judged.standing("a").stalls == 0
     if share < 0.5:
-        assert judged.of("b").stalls == pytest.approx(40 * share, abs=5)
+        assert judged.standing("b").stalls == pytest.approx(40 * share, abs=5)
 
 
 def test_what_strikes_every_setting_alike_makes_none_of_them_worse():
@@ -341,7 +341,7 @@ def test_an_idle_device_that_ends_only_flushes_has_a_rate_all_the_same():
         figures.add("a", turn, JobPeriod(1.0, 3, 3 * 4096, 0.0, {}))
         figures.add("b", turn, JobPeriod(1.0, 2, 0, 0.0, {}))  # requests without bytes
     (judged,) = verdicts.judge([UseFigure("u", "rate", "MB/s", True, 0.05, figures)])
-    assert judged.of("b").value == pytest.approx(0.5 * 4096 / 4 / 1e6)
+    assert judged.standing("b").value == pytest.approx(0.5 * 4096 / 4 / 1e6)
 
 
 def test_the_setting_in_force_stays_among_equals():

@@ -43,7 +43,7 @@ def test_requests_are_kept_as_they_were():
     found = LivePlan.from_document(
         outcome_with({"uses": {"streams": {"settings": {"none": packed(100, 5.0)}}}}).plan.to_document()
     )
-    (kept,) = excerpt.kept(found.extra, "streams")
+    (kept,) = excerpt.stretches(found.extra, "streams")
     assert kept.span_ms == 500 and len(kept.requests) == 100
     first, last = kept.requests[0], kept.requests[-1]
     assert (first.arrival, first.issue, first.end, first.sector) == (pytest.approx(-0.1), 0, 5, 0)
@@ -116,4 +116,4 @@ def test_the_use_that_differs_most_is_traced_with_its_best_its_worst_and_the_pre
 def test_what_is_damaged_is_left_out(document):
     found = live_outcome(2)
     plan = replace(found.plan, extra={excerpt.KEY: document})
-    assert excerpt.kept(plan.extra, "streams") == []
+    assert excerpt.stretches(plan.extra, "streams") == []

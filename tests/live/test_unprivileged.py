@@ -20,16 +20,18 @@ class Target:
 
 
 class Request:
-    target = "/srv"
+    target, uses, vary, budget = "/srv", None, ("queue_depth=1,31",), 120.0
 
 
-def test_it_ends_with_the_one_line_to_run_and_names_what_root_would_compare(capsys):
+def test_it_ends_with_the_line_that_was_typed_and_names_what_root_would_compare(capsys, monkeypatch):
+    typed = ["tune", "/srv", "--vary", "queue_depth=1,31"]
+    monkeypatch.setattr("sys.argv", ["seekwise", *typed])
     with pytest.raises(MissingError) as error:
         _tune_unprivileged.answer(Request(), Target())
     assert error.value.exit_status == Exit.MISSING
-    assert "sudo" in error.value.hint and "tune /srv" in error.value.hint
+    assert "sudo" in error.value.hint and error.value.hint.endswith(" ".join(typed))
     said = capsys.readouterr()
-    assert "none, bfq" in said.out and "generic_1tb_sata" in said.out
+    assert "queue_depth=1,31" in said.out and "generic_1tb_sata" in said.out
 
 
 def test_a_folder_that_only_root_may_write_gets_the_same_answer(monkeypatch):

@@ -12,7 +12,7 @@ from seekwise.cli.main import cli
 from seekwise.errors import UsageError
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.found_load import FOUND
-from seekwise.judge.decision.records import made
+from seekwise.judge.decision.records import with_choices
 from seekwise.judge.decision.verdicts import judge
 from seekwise.judge.outcome import for_purpose, notes
 from seekwise.report import advised, answered, tune_answer
@@ -82,7 +82,7 @@ def test_the_next_command_sets_what_one_purpose_wants_where_all_together_keep():
 def outcome_of(*figures):
     """A run with these figures alone, mq-deadline in force."""
     names = ["mq-deadline", "none", "bfq"]
-    return replace(live_outcome(), found=made(judge(list(figures), "mq-deadline"), "mq-deadline", names))
+    return replace(live_outcome(), found=with_choices(judge(list(figures), "mq-deadline"), "mq-deadline", names))
 
 
 def test_advice_for_a_purpose_names_the_price_as_the_whole_run_does():

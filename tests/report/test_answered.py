@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 from seekwise import number_text
-from seekwise.judge.decision.records import made
+from seekwise.judge.decision.records import with_choices
 from seekwise.judge.decision.table import UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.number_text import signed
@@ -34,7 +34,7 @@ def figure(
 
 
 def asked(*entries, in_force="mq-deadline", names=("mq-deadline", "none", "bfq"), group=None):
-    found = made(judge(list(entries), in_force), in_force, names)
+    found = with_choices(judge(list(entries), in_force), in_force, names)
     choice = found.stated if group else found.choice
     return answered.Question(found.judged, choice, in_force, found.by_purpose, group or (), "scheduler")
 
@@ -56,7 +56,7 @@ def test_where_nothing_differs_the_setting_in_force_is_kept_and_the_bound_is_sai
 def test_where_others_are_only_worse_the_setting_in_force_is_kept():
     question = asked(figure("backup", {"mq-deadline": 100, "none": 100, "bfq": 60}))
     (judged,) = question.judged
-    assert judged.of("bfq").verdict == "worse" and judged.of("none").verdict == "same"
+    assert judged.standing("bfq").verdict == "worse" and judged.standing("none").verdict == "same"
     assert not question.choice.changes and answered.headline(question).startswith("Keep mq-deadline")
 
 
@@ -64,7 +64,7 @@ def test_what_was_not_measured_long_enough_says_both_ends():
     values = {"mq-deadline": 100, "none": 103, "bfq": 98}
     question = asked(figure("backup", values, kind="time", job="start", noise=0.3, rounds=4))
     (row,) = answered.rows(question)
-    standing = row.judged.of(row.other)
+    standing = row.judged.standing(row.other)
     assert standing.verdict == "unknown" and standing.low < 1 < standing.high
     assert signed(standing.low) in row.words and signed(standing.high) in row.words
 
@@ -122,7 +122,7 @@ def test_only_what_was_measured_is_named():
 def test_rows_hold_both_sides_of_an_exchange_and_are_never_cut():
     question = asked(START, COPY, figure("a-use-with-quite-a-long-name", {"mq-deadline": 100, "none": 100, "bfq": 100}))
     rows = answered.rows(question)
-    assert [(row.use, row.other, row.judged.of("bfq").verdict) for row in rows[:2]] == [
+    assert [(row.use, row.other, row.judged.standing("bfq").verdict) for row in rows[:2]] == [
         ("desktop-copy", "bfq", "better"),
         ("desktop-copy", "bfq", "worse"),
     ]
@@ -148,7 +148,7 @@ def test_a_price_that_is_only_probable_is_named_with_its_probability():
         "desktop-copy", {"mq-deadline": 920, "none": 915, "bfq": 800}, role="background", noise=0.15, rounds=4
     )
     question = asked(START, noisy)
-    standing = next(each for each in question.judged if each.role == "background").of("bfq")
+    standing = next(each for each in question.judged if each.role == "background").standing("bfq")
     assert standing.verdict == "unknown" and standing.p_worse > 0.8
     assert f"({100 * standing.p_worse:.0f} % sure)" in answered.headline(question)
 

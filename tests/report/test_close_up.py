@@ -74,7 +74,7 @@ def test_the_time_of_a_request_is_seek_rotation_and_transfer(disk):
 
 def test_parts_of_an_io_add_up_to_its_time(disk):
     for each in stretch_of(disk, "rand_read"):
-        row = close_up.row(each, Looks().of(["x"])["x"])
+        row = close_up.row(each, Looks().by_label(["x"])["x"])
         assert sum(row.parts.values()) == pytest.approx(row.total, rel=0.03)
         assert row.total * row.iops == pytest.approx(1000)
 
@@ -130,7 +130,9 @@ def test_settings_that_dispatch_alike_are_called_so():
     served = tuple(
         shape.ServedRequest(t - 5, t - 4, t, 1000 * n, 8, False, 1) for n, t in enumerate(np.arange(5.0, 100, 5))
     )
-    rows = [close_up.row(shape.CloseUp(name, 100.0, 10**6, served), Looks().of([name])[name]) for name in ("a", "b")]
+    rows = [
+        close_up.row(shape.CloseUp(name, 100.0, 10**6, served), Looks().by_label([name])[name]) for name in ("a", "b")
+    ]
     assert close_up.sentence(rows).startswith("The settings dispatch alike")
 
 

@@ -20,7 +20,7 @@ def buffered(tmp_path_factory):
 @pytest.mark.parametrize("operation", ["seq_read", "seq_write"])
 def test_the_drive_gets_fewer_and_larger_requests_than_the_program_makes(buffered, operation):
     for each in stretch_of(buffered, operation):
-        row = close_up.row(each, Looks().of(["x"])["x"])
+        row = close_up.row(each, Looks().by_label(["x"])["x"])
         # 16 KiB per call; read-ahead and write-back join many.
         assert row.kib > 64 and row.commands < 0.25
         assert row.commands * row.kib == pytest.approx(16, rel=0.35)

@@ -91,21 +91,21 @@ def test_a_factor_of_many_levels_makes_neither_hundreds_of_panels_nor_of_charts(
 
 
 def test_a_value_stands_at_its_height_and_an_interval_beyond_the_picture_has_an_arrowhead():
-    look = Looks().of(["none"])["none"]
+    look = Looks().by_label(["none"])["none"]
     points = (panels.ChartPoint(0, 100.0, 95.0, 105.0, "a"), panels.ChartPoint(1, 50.0, 10.0, 9000.0, "b"))
     panel = panels.Panel("reads", ("1", "2"), (panels.Series(look, points),))
     _, plot = panels.parts(panel)
-    scale = panels.Scale.of(panel)
+    scale = panels.Scale.for_panel(panel)
     assert scale.top == pytest.approx(300 * 1.04) and scale.bottom is None
     assert scale.y(0) - scale.y(scale.top) == pytest.approx(panels.HEIGHT)
     assert f'y="{scale.y(100.0):.0f}"' in plot and plot.count('class="cap"') == 1
 
 
 def test_values_far_apart_get_a_logarithmic_axis():
-    look = Looks().of(["none"])["none"]
+    look = Looks().by_label(["none"])["none"]
     points = tuple(panels.ChartPoint(n, 10.0**n, None, None, "") for n in range(4))
     panel = panels.Panel("", tuple("abcd"), (panels.Series(look, points),))
-    scale = panels.Scale.of(panel)
+    scale = panels.Scale.for_panel(panel)
     assert panels.is_wide(panel) and (scale.bottom, scale.top) == (1.0, 1000.0)
     heights = [scale.y(point.value) for point in points]
     steps = [a - b for a, b in itertools.pairwise(heights)]
@@ -114,14 +114,14 @@ def test_values_far_apart_get_a_logarithmic_axis():
 
 def test_colours_stand_out_from_light_and_dark_pages_and_no_two_look_the_same():
     names = ["none", "mq-deadline", "bfq", "kyber", "x", "y", "z", "w"]
-    looks = Looks().of(names)
+    looks = Looks().by_label(names)
     for look in looks.values():
         assert contrast(look.colour, LIGHT_PAGE) >= CONTRAST_MIN and contrast(look.dark, DARK_PAGE) >= CONTRAST_MIN
     assert len({look.mark for look in looks.values()}) == len(names)
 
 
 def test_a_scheduler_has_its_colour_wherever_it_stands():
-    one, other = Looks().of(["bfq", "none"]), Looks().of(["none", "kyber", "scheduler=bfq nr_requests=4"])
+    one, other = Looks().by_label(["bfq", "none"]), Looks().by_label(["none", "kyber", "scheduler=bfq nr_requests=4"])
     assert (one["bfq"].mark, one["bfq"].dash) == (other["scheduler=bfq nr_requests=4"].mark, one["bfq"].dash)
     assert one["bfq"].colour == other["scheduler=bfq nr_requests=4"].colour
 

@@ -21,13 +21,6 @@ def test_units_of_shipped_uses_read_well():
     ]
 
 
-@pytest.mark.parametrize(
-    ("threshold", "text"), [(1 - 1 / 1.03, "3 %"), (1 - 1 / 1.05, "5 %"), (0.1, "10 %"), (0.025, "2.5 %")]
-)
-def test_a_threshold_is_said_as_its_rule_says_it(threshold: float, text: str) -> None:
-    assert metric_words.within(threshold) == f"within {text}"
-
-
 def test_every_unit_of_a_job_has_a_noun():
     units = {
         (each.name, metric.job): metric.work

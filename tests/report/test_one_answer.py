@@ -205,7 +205,7 @@ def test_a_command_of_the_users_is_answered_alike_everywhere(metric, db, tmp_pat
     """As `own.measure` runs it; the command's time and output are ours, so that a busy machine decides nothing."""
     now, noise, clock_s = {}, random.Random(3), [0.0]
     monkeypatch.setattr(page_cache, "write_back", lambda _: None)
-    monkeypatch.setattr(stretch, "put", lambda _, candidate: now.update(label=candidate.label) or 0.0)
+    monkeypatch.setattr(stretch, "switch_to", lambda _, candidate: now.update(label=candidate.label) or 0.0)
 
     def timed(*_: object) -> tuple[int, float, str]:
         clock_s[0] += 0.05

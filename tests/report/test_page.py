@@ -89,7 +89,7 @@ def test_percentile_is_withheld_without_enough_operations_beyond_it():
 
 def test_no_two_settings_share_colour_dash_and_marker():
     settings = ["none", "mq-deadline", "bfq", "kyber", "mq-deadline (control)"]
-    looks = Looks().of(settings).values()
+    looks = Looks().by_label(settings).values()
     assert len({(look.colour, look.dash, look.mark) for look in looks}) == len(settings)
 
 

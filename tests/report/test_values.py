@@ -42,14 +42,14 @@ def test_the_page_begins_with_the_values_of_every_setting_the_one_in_force_first
 
 
 def test_what_differs_most_is_the_first_panel(found):
-    known = live_page._panels(found, Looks().of([each.label for each in found.plan.candidates]))
+    known = live_page._panels(found, Looks().by_label([each.label for each in found.plan.candidates]))
     sizes = {(each.use, live_page.subject(each)): each.named for each in found.found.judged}
     named = [bool(sizes[panel.use, panel.what]) for panel in known if "p99" not in panel.what]
     assert named == sorted(named, reverse=True) and named[0]
 
 
 def test_a_value_far_beyond_the_others_is_cut_and_an_unbounded_interval_sets_no_scale():
-    looks = Looks().of(["a", "b"])
+    looks = Looks().by_label(["a", "b"])
     rows = [Value(looks["a"], 2.7, None, "2.7 s", ""), Value(looks["b"], 159.0, (159.0, 100.0, 9e9), "159 s", "")]
     end = values_end(rows)
     assert 2.7 < end < 159.0 and 'class="cap"' in rows[1].picture(end) and 'class="cap"' not in rows[0].picture(end)

@@ -251,13 +251,19 @@ def test_the_module_of_the_scheduler_is_loaded_at_boot(stack):
         persist.file_for("boot", {"sda": {"scheduler": "none"}}, stack)
 
 
+def written(files, journal, root):
+    entry = persist.open_entry(files, journal, root)
+    persisted.write_items(entry)
+    return journal.update(entry, pending=None)
+
+
 def test_written_files_are_journalled_and_taken_back(stack, journal, tmp_path):
     root = tmp_path / "machine"
     other = root / "etc/sysfs.d/seekwise.conf"
     other.parent.mkdir(parents=True)
     other.write_text("block/sda/queue/scheduler = kyber\n")
     files = [persist.file_for(way, WANTED, stack) for way in ("udev", "sysfs.conf")]
-    persist.write(files, journal, root)
+    written(files, journal, root)
     assert (root / "etc/udev/rules.d/65-seekwise.rules").read_text() == files[0].text
     assert other.read_text() == files[1].text
     assert recovery.restore_left_behind(journal) == []
@@ -267,7 +273,7 @@ def test_written_files_are_journalled_and_taken_back(stack, journal, tmp_path):
 
 
 def test_a_file_that_somebody_edited_stays(stack, journal, tmp_path):
-    persist.write([persist.file_for("udev", WANTED, stack)], journal, tmp_path)
+    written([persist.file_for("udev", WANTED, stack)], journal, tmp_path)
     rules = tmp_path / "etc/udev/rules.d/65-seekwise.rules"
     rules.write_text("# mine now\n")
     (outcome,) = recovery.revert_all(journal)
@@ -277,15 +283,15 @@ def test_a_file_that_somebody_edited_stays(stack, journal, tmp_path):
 
 @pytest.mark.parametrize("way", ["udev", "sysfs.conf", "tuned"])
 def test_a_later_device_does_not_drop_the_values_of_an_earlier_one(stack, journal, way):
-    first = persist.write([persist.file_for(way, {"sda": {"scheduler": "bfq"}}, stack)], journal, stack.root)
+    first = written([persist.file_for(way, {"sda": {"scheduler": "bfq"}}, stack)], journal, stack.root)
     path = Path(first.items[0]["file"])
     alone = path.read_bytes()
-    persist.write([persist.file_for(way, {"loop0": {"scheduler": "kyber"}}, stack)], journal, stack.root)
+    written([persist.file_for(way, {"loop0": {"scheduler": "kyber"}}, stack)], journal, stack.root)
     text = path.read_text()
     assert "bfq" in text and "kyber" in text
-    persist.write([persist.file_for(way, {"sda": {"nr_requests": "64"}}, stack)], journal, stack.root)
+    written([persist.file_for(way, {"sda": {"nr_requests": "64"}}, stack)], journal, stack.root)
     assert all(word in path.read_text() for word in ("bfq", "kyber", "64"))
-    persist.write([persist.file_for(way, {"sda": {"scheduler": "none"}}, stack)], journal, stack.root)
+    written([persist.file_for(way, {"sda": {"scheduler": "none"}}, stack)], journal, stack.root)
     assert "bfq" not in path.read_text() and "kyber" in path.read_text()
     assert len(recovery.revert_all(journal)) == 4
     assert not path.exists() and alone
@@ -304,7 +310,7 @@ def test_a_rule_keeps_lines_that_are_not_ours(stack, journal):
     path = stack.root / "etc/udev/rules.d/65-seekwise.rules"
     path.parent.mkdir(parents=True)
     path.write_text('# mine\nACTION=="add", KERNEL=="sr0", SYMLINK+="cd"\n')
-    persist.write([persist.file_for("udev", WANTED, stack)], journal, stack.root)
+    written([persist.file_for("udev", WANTED, stack)], journal, stack.root)
     assert 'KERNEL=="sr0", SYMLINK+="cd"' in path.read_text()
     recovery.revert_all(journal)
     assert path.read_text() == '# mine\nACTION=="add", KERNEL=="sr0", SYMLINK+="cd"\n'
@@ -313,8 +319,8 @@ def test_a_rule_keeps_lines_that_are_not_ours(stack, journal):
 def test_the_tunables_of_an_earlier_scheduler_go_with_it(stack, journal):
     earlier = {"sda": {"scheduler": "mq-deadline", "iosched/fifo_batch": "8"}}
     for way in ("udev", "sysfs.conf", "tuned"):
-        persist.write([persist.file_for(way, earlier, stack)], journal, stack.root)
-        persist.write([persist.file_for(way, {"sda": {"scheduler": "bfq"}}, stack)], journal, stack.root)
+        written([persist.file_for(way, earlier, stack)], journal, stack.root)
+        written([persist.file_for(way, {"sda": {"scheduler": "bfq"}}, stack)], journal, stack.root)
     for file in (stack.root / "etc").rglob("*"):
         assert not file.is_file() or "fifo_batch" not in file.read_text()
 
@@ -358,7 +364,7 @@ def test_a_file_is_as_it_was_to_the_byte_mode_owner_and_attributes(stack, journa
         os.setxattr(path, "user.seekwise", b"\x00x")
     before, there = exact.state(path), sorted(os.listdir(path.parent))
     made = File(Path("/etc/sysfs.d/seekwise.conf"), "block/sda/queue/scheduler = bfq\n")
-    persist.write([made], journal, stack.root)
+    written([made], journal, stack.root)
     assert path.read_text() == made.text and not path.is_symlink()
     assert exact.state(path).get("mode") == before.get("mode", 0o644)
     recovery.revert_all(journal)
@@ -369,7 +375,7 @@ def test_a_file_is_as_it_was_to_the_byte_mode_owner_and_attributes(stack, journa
 def test_folders_that_were_made_go_unless_somebody_uses_them(stack, journal):
     (stack.root / "etc").mkdir()
     made = [persist.file_for(way, WANTED, stack) for way in ("udev", "tuned")]
-    persist.write(made, journal, stack.root)
+    written(made, journal, stack.root)
     (stack.root / "etc/udev/rules.d/other.rules").write_text("x")
     recovery.revert_all(journal)
     left = sorted(str(each.relative_to(stack.root)) for each in stack.root.rglob("*") if "state" not in str(each))

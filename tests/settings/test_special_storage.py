@@ -23,8 +23,8 @@ def builder(tmp_path):
     return RECONSTRUCT.MachineBuilder(tmp_path / "machine", "6.1.0")
 
 
-def sata(builder, queue=(), words=None):
-    builder.files(f"sys/devices/{SATA}", {"vendor": "ATA", "model": "DISK", "rev": "1", "queue_depth": "32"})
+def sata(builder, queue=(), words=None, model="DISK"):
+    builder.files(f"sys/devices/{SATA}", {"vendor": "ATA", "model": model, "rev": "1", "queue_depth": "32"})
     builder.disk("sda", SATA, "8:0", 10**9, {**QUEUE, **dict(queue)})
     if words is not None:
         builder.file("sys/class/ata_device/dev1.0/id", " ".join(f"{word:04x}" for word in words))
@@ -74,6 +74,11 @@ KINDS = {
     "host-managed in order": (zoned("host-managed"), "sda", (), ("Nothing wrong",), ("writes of a zone in order only",)),
     "host-aware": (zoned("host-aware"), "sda", ("host-aware zones",), ("rewrites overlapping tracks",), ("hard disk",)),
     "device-managed": (device_managed, "sda", ("device-managed zones (SMR)",), ("rewrites overlapping tracks",), ("hard disk",)),
+    **{
+        f"listed as SMR: {model}": (lambda builder, model=model: sata(builder, model=model), "sda", ("device-managed zones (SMR)",), ("rewrites overlapping tracks",), ("hard disk",))
+        for model in ("ST8000DM004-2CX1", "WDC WD40EFAX-68J", "TOSHIBA HDWD240")
+    },
+    "not listed: WD40EFZX": (lambda builder: sata(builder, model="WDC WD40EFZX-68A"), "sda", ("SATA hard disk",), ("Nothing wrong",), ("hard disk",)),
     "not zoned": (zoned("none"), "sda", ("SATA hard disk",), ("Nothing wrong",), ("hard disk",)),
     "hyper-v": (hyper_v, "sda", ("Hyper-V disk",), ("schedules these requests once more",), ("sda (Hyper-V disk)", "disk of a guest")),
     "xen": (named("xvda"), "xvda", ("Xen disk",), ("the host (Xen) schedules",), ("xvda (Xen disk)", "disk of a guest")),

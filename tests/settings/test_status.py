@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
 
 from control.conftest import needs_root
+from seekwise.control.lock import devices_locked
 from seekwise.control.settings import read_settings
 from seekwise.settings import conflicts, history, status
 from seekwise.settings.forms import FORMS
@@ -57,6 +59,18 @@ def test_what_seekwise_applied_is_seekwise_s_while_it_is_set_and_drift_when_not(
     })  # fmt: skip
     after = values(files, tmp_path)["sda", "queue/scheduler"]
     assert after.drift and after.setter.place == "/etc/udev/rules.d/90-other.rules:1"
+
+
+def test_what_a_run_sets_while_it_measures_is_neither_another_s_nor_drift(tmp_path):
+    files = two_disks(tmp_path / "m", scheduler="kyber")
+    applied(files, {"sda": {"queue/scheduler": "bfq"}}, tmp_path)
+    assert values(files, tmp_path)["sda", "queue/scheduler"].drift
+    with devices_locked(["sda"], files.root):
+        found = status.read(files.tree(), files.stack(), state=tmp_path)
+        assert {device.name: device.measured_by for device in found.devices} == {"sda": os.getpid(), "nvme0n1": None}
+        value = values(files, tmp_path)["sda", "queue/scheduler"]
+        assert (value.source, value.drift, found.drift) == ("seekwise", False, False)
+    assert values(files, tmp_path)["sda", "queue/scheduler"].drift
 
 
 def test_a_word_that_the_kernel_answers_with_a_figure_is_no_drift(tmp_path):

@@ -52,6 +52,7 @@ UDEV = {
     "case ignored": 'KERNEL==i"SDA", ATTR{queue/scheduler}="bfq"',
     "a comment behind it": 'KERNEL=="sda", ATTR{queue/scheduler}="bfq" # for the disk',
     "tee in a shell": 'KERNEL=="sda", RUN+="/usr/bin/bash -c \'echo bfq | tee /sys/block/%k/queue/scheduler\'"',
+    "an answer that only a run knows": 'KERNEL=="sda", PROGRAM="/usr/local/bin/which-scheduler %k", ATTR{queue/scheduler}="%c"',
     "a property of the same line": 'KERNEL=="sda", ATTR{queue/scheduler}="$env{IO}", ENV{IO}="bfq"',
     "properties in a file": 'KERNEL=="sda", IMPORT{file}="/etc/default/io", ATTR{queue/scheduler}="%E{SCHEDULER}"',
     "bash with two writes": 'KERNEL=="sda", RUN+="/bin/bash -c \'echo bfq > /sys/block/%k/queue/scheduler; echo 2 > /sys/block/%k/queue/nomerges\'"',
@@ -154,11 +155,18 @@ SCRIPTS = {
     "hardware folders": "for f in /sys/devices/pci0000:00/*/ata1/*/*/*/block/*/queue/scheduler; do echo bfq > $f; done\n",
     "an exit behind a condition": "[ -x /bin/foo ] || { echo no; exit 0; }\necho bfq > /sys/block/sda/queue/scheduler\n",
     "an exit in a branch": "case $1 in\nstart) true ;;\n*) exit 1 ;;\nesac\necho bfq > /sys/block/sda/queue/scheduler\n",
+    "the place of find as an argument": "find /sys/block/sd* -maxdepth 0 -exec sh -c 'echo bfq > $1/queue/scheduler' _ {} \\;\n",
+    "a folder of scripts": "run-parts /etc/io.d\n",
+    "each script of a folder": "for part in /etc/io.d/*; do . $part; done\n",
+    "a script by its name": "set-io sda bfq\n",
+    "a script from its folder": "cd /opt/io && ./tune.sh\n",
     "sudo": "echo bfq | sudo tee -a /sys/block/sda/queue/scheduler >/dev/null 2>&1\n",
 }  # fmt: skip
 MORE = {
     "/etc/default/io": "# which\nSCHEDULER=bfq\n",
     "/usr/lib/udev/set-io.sh": "#!/bin/sh\necho $2 > /sys/block/$1/queue/scheduler\n",
+    "/etc/io.d/10-sda": "#!/bin/sh\necho bfq > /sys/block/sda/queue/scheduler\n",
+    "/opt/io/tune.sh": "#!/bin/sh\necho bfq > /sys/block/sda/queue/scheduler\n",
     "/usr/local/sbin/set-io": '#!/bin/sh\necho "$2" > /sys/block/"$1"/queue/scheduler\n',
 }
 
@@ -167,7 +175,7 @@ MORE = {
 def test_a_start_script_is_named(form, tmp_path):
     made = machine(tmp_path, {RC: "#!/bin/bash\n" + SCRIPTS[form], **MORE}, scheduler="bfq")
     found = set_by(made, "sda")
-    assert found.startswith(("script or unit /etc/rc.local:", "script or unit /usr/local/sbin/set-io:2")), found
+    assert found.startswith(tuple(f"script or unit {file}:" for file in (RC, *MORE))), found
 
 
 UNITS = {
@@ -203,6 +211,27 @@ def test_text_for_an_interpreter_that_names_queue_files_is_called_left_out(tmp_p
     assert survey(made.tree(), made.stack()).not_evaluated == (f"{RC}:2: text for python3 that names queue files",)
 
 
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("io.service", {RULE: 'KERNEL=="sda", TAG+="systemd", ENV{SYSTEMD_WANTS}+="io.service"\n'}),
+        ("io@.service", {RULE: 'KERNEL=="sda", TAG+="systemd", ENV{SYSTEMD_WANTS}+="io@%k.service"\n'}),
+        ("io.service", {RULE: 'KERNEL=="sda", RUN+="/usr/bin/systemctl start --no-block io.service"\n'}),
+        ("io.service", {"/etc/systemd/system/multi-user.target.wants/io.path": ""}),
+    ],
+)
+def test_a_package_s_unit_that_a_rule_or_a_path_starts_is_named(name, files, tmp_path):
+    unit = f"/usr/lib/systemd/system/{name}"
+    text = "[Service]\nExecStart=/bin/sh -c 'echo bfq > /sys/block/sda/queue/scheduler'\n"
+    made = machine(tmp_path, {unit: text, **files}, scheduler="bfq")
+    assert set_by(made, "sda").startswith(f"script or unit {unit}:2")
+
+
+def test_sysfsutils_takes_no_whole_paths(tmp_path):
+    made = machine(tmp_path, {"/etc/sysfs.conf": "/sys/block/sda/queue/scheduler = bfq\n"}, scheduler="bfq")
+    assert ineffective(made) == ["sysfs.conf /etc/sysfs.conf:1 does not act: sysfsutils looks for the path below /sys"]
+
+
 def test_an_instance_of_a_package_s_unit_is_for_its_device(tmp_path):
     made = machine(
         tmp_path,
@@ -229,6 +258,10 @@ TUNED = {
     "its script": {
         "/etc/tuned/mine/tuned.conf": "[script]\nscript=${i:PROFILE_DIR}/script.sh\n",
         "/etc/tuned/mine/script.sh": "#!/bin/bash\n. /usr/lib/tuned/functions\nstart() {\n for i in /sys/block/sd?/queue/scheduler; do echo bfq > $i; done\n}\nprocess $@\n"},
+    "its script by a name alone": {
+        "/etc/tuned/mine/tuned.conf": "[script]\nscript=script.sh\n", "/etc/tuned/mine/script.sh": "#!/bin/sh\necho bfq > /sys/block/sda/queue/scheduler\n"},
+    "loaded after the others": {
+        "/etc/tuned/active_profile": "\n", "/etc/tuned/post_loaded_profile": "late\n", "/usr/lib/tuned/late/tuned.conf": "[disk]\nelevator=bfq\n"},
     "paths of sysfs": {"/etc/tuned/mine/tuned.conf": "[sysfs]\n/sys/block/sd*/queue/scheduler=bfq\n"},
 }  # fmt: skip
 
@@ -320,6 +353,20 @@ PLACES = {
     "/etc/sv/io/run": "#!/bin/sh\n{}\n",
     "/usr/lib/systemd/system-sleep/io": "#!/bin/sh\ncase $1 in post) {};; esac\n",
     "/data/adb/service.d/io.sh": "#!/system/bin/sh\n{}\n",
+    "/data/adb/modules/io/service.sh": "#!/system/bin/sh\n{}\n",
+    "/boot/config/plugins/user.scripts/scripts/io/script": "#!/bin/bash\n{}\n",
+    "/etc/init.d/S99io": '#!/bin/sh\ncase "$1" in start) {};; esac\n',
+    "/etc/init.d/rcS": "#!/bin/sh\n{}\n",
+    "/etc/rc.d/rc.M": "#!/bin/sh\n{}\n",
+    "/etc/runit/1": "#!/bin/sh\n{}\n",
+    "/etc/inittab": "::sysinit:/bin/sh -c '{}'\n",
+    "/etc/mdev.conf": "sd[a-z] root:disk 660 @/bin/sh -c '{}'\n",
+    "/etc/network/interfaces": "iface eth0 inet dhcp\n  post-up {}\n",
+    "/etc/supervisor/conf.d/io.conf": "[program:io]\ncommand=/bin/sh -c '{}'\n",
+    "/etc/modprobe.d/io.conf": "install bfq /sbin/modprobe --ignore-install bfq; {}\n",
+    "/etc/elogind/system-sleep/io": "#!/bin/sh\ncase $1 in post) {};; esac\n",
+    "/var/lib/cloud/instance/scripts/part-001": "#!/bin/bash\n{}\n",
+    "/etc/cloud/cloud.cfg.d/98-block.cfg": "runcmd:\n  - |\n    {}\n",
 }
 
 

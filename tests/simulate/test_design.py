@@ -28,12 +28,18 @@ MODEL = "wd2500ys"
 
 
 def swept(
-    levels=("raid0", "raid10", "raid5"), drives=(4, 6), survives=1, seed=1, use="random-read-1", chunks=(64, 512)
+    levels=("raid0", "raid10", "raid5"),
+    drives=(4, 6),
+    survives=1,
+    seed=1,
+    use="random-read-1",
+    chunks=(64, 512),
+    tell=lambda *_: None,
 ):
     model = use_trials.model_of(MODEL, None)
     space = space_of(model, arrays_of(model, levels, drives, survives), reads_ahead=False, chunks=chunks)
     sweep = search.Sweep(
-        model=model, space=space, uses=(uses._shipped()[use],), data_bytes=50 * 10**9, seed=seed, simulate=trial.simulate
+        model=model, space=space, uses=(uses._shipped()[use],), data_bytes=50 * 10**9, seed=seed, simulate=trial.simulate, tell=tell
     )  # fmt: skip
     return sweep, search.carry_out(sweep)
 
@@ -65,6 +71,24 @@ def test_four_seeds_give_the_same_answer_and_equals_are_called_equals() -> None:
     assert answer.chosen.point.scheduler == sweep.model.default
     said = array_answer.advice(answer, ()).reasons
     assert any(text.startswith("Within what the model can tell, one at a time: ") for text in said)
+
+
+def test_where_trials_are_costly_each_setting_is_tried_by_itself_and_the_best_together(monkeypatch) -> None:
+    whole, best_of_all = swept(use="queries-and-log", levels=("raid10", "raid5"))
+    monkeypatch.setattr(search.Sweep, "is_costly", True)
+    told: list[tuple[int, int]] = []
+    sweep, best = swept(use="queries-and-log", levels=("raid10", "raid5"), tell=lambda *far: told.append(far))
+    tried = {point for point, _ in sweep.found}
+    space = sweep.space
+    by_itself = 1 + len(space.chunks_kib) - 1 + len(space.schedulers) - 1 + len(space.depths) - 1
+    assert len(tried) <= len(space.arrays) * (by_itself + 1) < space.size
+    # As good as what the whole grid finds, within the model's error; what is told ends where it was foretold or before.
+    for array, point in best.items():
+        lost = float(whole.logs(best_of_all[array])[search.RATE] - sweep.logs(point)[search.RATE])
+        assert lost <= math.log1p(gain_error(search.SETTINGS)), (array, point, best_of_all[array])
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert len(sweep.found) <= told[0][1]
+    assert kept.asked_of(sweep, None).combinations == len(tried)
 
 
 def test_what_makes_a_difference_is_no_equal() -> None:

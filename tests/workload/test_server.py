@@ -16,7 +16,7 @@ SERVER = """
 import sys
 from pathlib import Path
 from seekwise.workload import server
-print(server.seen(Path(sys.argv[1])), flush=True)
+print(server.path_for_user(Path(sys.argv[1])), flush=True)
 sys.stdin.readline()
 print(sys.argv[2] in Path("/proc/self/mountinfo").read_text(), flush=True)
 """
@@ -63,7 +63,7 @@ def test_shared_memory_that_a_server_leaves_ends_with_it(tmp_path: Path, user: i
             os.setresuid(user, user, user)
             # As after a login: a process that gave root's rights away may not write its own files in /proc until it says so.
             ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-            server.seen(tmp_path)
+            server.path_for_user(tmp_path)
             server._can_be_apart.cache_clear()
             done = subprocess.run(
                 ["sh", "-c", WRITES], check=True, capture_output=True, text=True, **(server.identity() if user else {})

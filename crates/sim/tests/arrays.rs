@@ -304,6 +304,64 @@ fn random_reads_beside_a_rebuild_of_a_new_kernel_wait_behind_a_cache_full_of_it(
     assert!(rebuild > 1.5 * held_up, "{rebuild} KiB/s, {held_up} before");
 }
 
+fn rebuilding(case: &Case, model: &str, job: &Value) -> Value {
+    let mut spec = case.spec(job.clone());
+    spec["device"]["model"] = json!(model);
+    spec["queue"]["hz"] = json!(1000);
+    spec["phases"][0]["runtime_ns"] = json!(10_000_000_000u64);
+    trial::run(&serde_json::from_value(spec).unwrap()).unwrap()
+}
+
+/// Drives of 2 GB/s and more, 3 + 1 of them: 1,027,434 KiB/s each (linux-raid 2025-01-27, A. Gavriliuk, Linux 6.12; at 250 Hz it waits longer for heads).
+#[test]
+fn one_thread_bounds_a_rebuild_of_fast_drives() {
+    let case = Case::new("raid5", 4)
+        .on("6.12", "none")
+        .with("missing", json!([2]))
+        .with("resync", json!({"max_kib_s": 20_000_000}));
+    let idle = json!({"pattern": "random", "block_bytes": 4096, "rate_iops": 1.0});
+    let found = rebuilding(&case, "intel_p5510", &idle);
+    let pace = phase(&found)["resync"]["kib_per_s"].as_f64().unwrap();
+    assert!((0.8..1.2).contains(&(pace / 1_027_434.0)), "{pace}");
+    let alone = found["array"]["member_bytes"].as_f64().unwrap()
+        / found["array"]["rebuild_s"].as_f64().unwrap()
+        / 1024.0;
+    assert!((0.8..1.25).contains(&(alone / pace)), "{alone}, {pace}");
+}
+
+/// The thread sends the rebuild's requests and the program's in their order; neither takes all that become free.
+#[test]
+fn a_program_gets_its_turn_beside_a_rebuild_without_limit() {
+    let case = Case::new("raid5", 4)
+        .on("6.12", "none")
+        .with("missing", json!([2]))
+        .with("resync", json!({"max_kib_s": 10_000_000}));
+    let write = json!({"pattern": "random", "block_bytes": 4096, "read_percent": 0.0});
+    let found = rebuilding(&case, "generic_1tb_sata", &write);
+    let (ios, elapsed) = (&phase(&found)["ios"], &phase(&found)["elapsed_ns"]);
+    assert!(ios.as_u64().unwrap() >= 4, "{ios}");
+    assert!(elapsed.as_u64().unwrap() < 15_000_000_000, "{elapsed}");
+}
+
+#[test]
+fn a_rebuild_of_raid_10_goes_at_its_limit_on_the_new_member() {
+    let case = Case::new("raid10", 4)
+        .with("missing", json!([1]))
+        .with("resync", json!({"max_kib_s": 20_000}));
+    let idle =
+        json!({"pattern": "random", "block_bytes": 4096, "read_percent": 100.0, "rate_iops": 1.0});
+    let found = rebuilding(&case, "generic_1tb_sata", &idle);
+    let written = phase(&found)["members"][1]["bytes_written"]
+        .as_f64()
+        .unwrap()
+        / 1024.0;
+    let seconds = phase(&found)["elapsed_ns"].as_f64().unwrap() / 1e9;
+    assert!(
+        (0.85..1.15).contains(&(written / seconds / 20_000.0)),
+        "{written}"
+    );
+}
+
 #[test]
 fn a_rebuild_writes_the_new_member_only() {
     let case = Case::new("raid5", 4)

@@ -79,7 +79,7 @@ def test_a_graph_has_a_line_for_each_scheduler_and_a_panel_for_each_system():
 def test_the_axis_of_a_graph_ends_where_the_text_prints_its_end_or_above_the_values():
     for y_max, top in ((2000.0, 2000.0), (1.0, None)):
         figure = Figure(number=3, metric="rate", operation="seq_read", systems=["A"], y_max=y_max)
-        scale = Scale.of(drawn(figure, branches(), systems(), Looks()).panels[0])
+        scale = Scale.for_panel(drawn(figure, branches(), systems(), Looks()).panels[0])
         assert scale.bottom is None and scale.top == (top or scale.top) and scale.top >= scale.most
 
 

@@ -91,7 +91,7 @@ def test_rows_024_the_tested_area_is_a_small_part_and_faster_than_the_data_sheet
 
 def test_rows_025_the_random_read_rate_is_higher_with_eight_threads_than_with_one():
     _, made = records_of("article-2008", "A")
-    known = insights.Means.of(made).values["rate"]
+    known = insights.Means.from_records(made).values["rate"]
     for scheduler in ("noop", "deadline", "cfq"):
         assert known["A", scheduler, "rand_read", 8, 4096] > 1.5 * known["A", scheduler, "rand_read", 1, 4096]
 

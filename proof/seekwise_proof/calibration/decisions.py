@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.priors import PROGRAMS
-from seekwise.judge.decision.records import Decided, made
+from seekwise.judge.decision.records import Decided, with_choices
 from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import control, judge
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
@@ -187,7 +187,7 @@ def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0)
                 figure.kind,
                 "/s" if more else "ms",
                 more,
-                THRESHOLD_OF_PERIODS.of(figure.kind, figure.role),
+                THRESHOLD_OF_PERIODS.share(figure.kind, figure.role),
                 replace(figures, settings=SETTINGS),
                 figure.role,
                 "drawn",
@@ -197,7 +197,7 @@ def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0)
             )  # fmt: skip
         )
     judged = judge(entries, IN_FORCE, PROGRAMS, with_pairs=False)
-    return made(judged, IN_FORCE, SETTINGS, control(entries, IN_FORCE, PROGRAMS))
+    return with_choices(judged, IN_FORCE, SETTINGS, control(entries, IN_FORCE, PROGRAMS))
 
 
 def _scatter(kind: Scatter, noise: float, count: int, rng: np.random.Generator) -> Array:

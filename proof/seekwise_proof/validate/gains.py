@@ -109,7 +109,7 @@ class AskedStudies:
         """Records of a study. Raises ValueError with the reason why there are none."""
         if name not in self.records:
             try:
-                self.records[name] = library.simulate(self.folder / f"{name}.toml", seed=SEED).records
+                self.records[name] = library.run(self.folder / f"{name}.toml", seed=SEED).records
             except SeekwiseError as error:
                 self.records[name] = error.message
         records = self.records[name]

@@ -7,17 +7,21 @@ as text. So that is off, and `_output.above` brings what is printed meanwhile ab
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.live import Live
 
 from seekwise.cli import _output
+from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 REFRESHES_PER_S = 4
+FIRST_S, EVERY_S = 2.0, 5.0
+"""When it is first said how far the work is, and how often where lines stay."""
 
 
 @contextlib.contextmanager
@@ -43,3 +47,26 @@ def moving(*, quiet: bool = False, stderr: bool = True) -> Iterator[tuple[Consol
             drawn.update(
                 ""
             )  # its last picture is drawn in full, and of one that is higher than the screen a part would stay
+
+
+@contextlib.contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Says how much is done, of how much, with the time left by the pace so far: on a terminal in one line, gone at the
+    end; elsewhere in a line now and then. Nothing of what is done within two seconds."""
+    with moving() as (_, live):
+        began = time.monotonic()
+        due = began + FIRST_S
+
+        def tell(done: int, of: int) -> None:
+            nonlocal due
+            now = time.monotonic()
+            if now < due or done >= of:
+                return
+            left = f", about {time_text((now - began) * (of - done) / done)} left" if done else ""
+            if live is not None:
+                live.update(f"{done} of {of} {what}{left}", refresh=True)
+                return
+            due = now + EVERY_S
+            _output.progress(f"{done} of {of} {what}{left}")
+
+        yield tell

@@ -12,10 +12,10 @@ from seekwise import suggestion
 def explained(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str | None]:
     """(message, hint). `typed`: the words of the command line."""
     context = getattr(error, "ctx", None)
-    help_line = f"`{_path(context, typed)} --help` shows what it takes"
+    otherwise = help_line(context, typed)
     if isinstance(error, click.NoSuchOption):
         known = [word for param in context.command.params for word in param.opts] if context is not None else []
-        return f"no such option '{error.option_name}'", suggestion.hint(error.option_name, known, help_line)
+        return f"no such option '{error.option_name}'", suggestion.hint(error.option_name, known, otherwise)
     # A class of its own since click 8.4; before, such a command was met in `Kinds.get_command` alone.
     name = getattr(error, "command_name", None)
     if name is not None and context is not None and isinstance(context.command, click.Group):
@@ -30,15 +30,15 @@ def explained(error: click.ClickException, typed: Sequence[str]) -> tuple[str, s
             given = word.partition("=")[2] or word
             if given not in choices and (meant := suggestion.nearest(given, choices)):
                 return message, f"did you mean `{meant}`?"
-    return message, help_line
+    return message, otherwise
 
 
-def _path(context: click.Context | None, typed: Sequence[str]) -> str:
-    """`seekwise trace show`, whatever the program was started as."""
+def help_line(context: click.Context | None, typed: Sequence[str]) -> str:
+    """The hint where nothing better is known: `seekwise trace show --help`, whatever the program was started as."""
     names: list[str] = []
     while context is not None and context.parent is not None:
         names.insert(0, context.info_name or "")
         context = context.parent
     if not names and typed and not typed[0].startswith("-"):
         names = [typed[0]]
-    return " ".join(["seekwise", *names])
+    return f"`{' '.join(['seekwise', *names])} --help` shows what it takes"

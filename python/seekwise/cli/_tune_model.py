@@ -31,7 +31,7 @@ def answer(request: Request) -> None:
     model = use_trials.model_of(target, request.kernel)
     compared = simulated.candidates(model, candidates.parse_vary(request.vary))
     named = request.uses is not None
-    chosen, said = use_trials.check_uses(use_files.chosen(request.uses), named=named)
+    chosen, said = use_trials.check_uses(use_files.chosen(request.uses))
     chosen, notes = planning.uses_affected(chosen, compared, named=named)
     plan = planning.on_a_model(
         request,
@@ -55,7 +55,11 @@ def refuse_what_needs_a_device(request: Request) -> None:
     refused |= {"--metric": request.metric, "--prepare": request.prepare, "--conclude": request.conclude}
     named = next((name for name, value in refused.items() if value), None)
     if named is not None:
-        raise UsageError(f"{named} needs a real device, and {request.target} is a model", hint="leave it out")
+        quoted = f'"{" ".join([request.target, *request.command_line])}"'
+        raise UsageError(
+            f"{named} needs a real device, and {request.target} is a model",
+            hint=f"a name of several words is quoted: {quoted}" if named == "-- COMMAND" else "leave it out",
+        )
 
 
 @contextmanager

@@ -4,6 +4,7 @@ says."""
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 
 from seekwise.errors import MissingError
 from seekwise.measure.live import candidates
+from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
     from seekwise.measure.kernel.target import Target
@@ -19,20 +21,19 @@ if TYPE_CHECKING:
 
 def answer(request: Request, target: Target) -> None:
     """Prints what is known without measuring, and ends with status 4."""
-    offered = candidates.offered_schedulers(target)
-    now = target.leaves[0].scheduler if target.leaves else None
-    click.echo(f"Comparing I/O schedulers needs root: only root may switch them ({now} is in force).\n", err=True)
+    compared = " and ".join(request.vary) or ", ".join(candidates.offered_schedulers(target)) or "the settings"
+    uses = f"`{request.uses}`" if request.uses else "typical uses"
     for line in target.lines:
         click.echo(line)
     model = nearest_model(target)
-    click.echo(f"\nWith root: compares {', '.join(offered) or 'the settings'} under typical uses, in two minutes.")
+    click.echo(f"\nWith root: compares {compared} under {uses}, in {time_text(request.budget)}.")
     click.echo(
         f"Without: `seekwise tune model:{model}` simulates the same for a drive like this one; it measures nothing."
     )
     click.echo("`seekwise devices` shows the stack, `seekwise explain SCHEDULER` what each scheduler is for.")
     raise MissingError(
         "nothing was measured: switching settings needs root",
-        hint=f"run this line: sudo {_program()} tune {request.target}",
+        hint=f"run this line: sudo {_program()} {shlex.join(sys.argv[1:])}",
     )
 
 

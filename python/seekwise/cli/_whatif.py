@@ -97,17 +97,6 @@ class WhatIf:
     """Whether the answer stays with the other assumption."""
 
 
-def dependence_words(load: TracedLoad) -> str:
-    """How the requests come, in one line: what hangs on the storage and what does not."""
-    total = max(sum(sum(group.hows.values()) for group in load.groups), 1)
-    of = {
-        how: sum(group.hows.get(how, 0) for group in load.groups) / total
-        for how in ("replies", "slots", "admitted", "open")
-    }
-    closed = of["replies"] + of["slots"] + of["admitted"]
-    return f"{100 * closed:.0f} % of the requests wait for earlier ones, here as in the recording; {100 * of['open']:.0f} % come at their times"
-
-
 @dataclass(frozen=True)
 class Prediction:
     """A load, played on each of the storages that were asked for."""

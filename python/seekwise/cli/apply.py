@@ -136,7 +136,8 @@ def command(
         kept = "".join(f" --{name} {shlex.quote(value)}" for name, value in options if value and not targets)
         by_hand = "" if kept else " or `seekwise apply --device sda --set scheduler=bfq`"
         hint = f"`seekwise apply last{kept}`{by_hand}"
-        raise UsageError("name a run, or a device and what to set", hint)
+        both = run is not None and targets
+        raise UsageError(f"name {'either ' if both else ''}a run, or a device and what to set", hint)
     if capture is not None and form is None:
         raise UsageError("--for-capture is about another machine, so it only prints", "add `--print udev`, for example")
     if form is not None and (ways or guard or confirm or dry_run):

@@ -76,7 +76,7 @@ def _is_capture(path: Path) -> bool:
 
 
 def _fail(pairing: Pairing, fail_if: tuple[str, ...]) -> None:
-    counts = {name: len(pairing.of(name)) for name in ("regression", "improvement", "undecided")}
+    counts = {name: len(pairing.with_outcome(name)) for name in ("regression", "improvement", "undecided")}
     counts["difference"] = counts["regression"] + counts["improvement"]
     seen = [f"{counts[name]} × {name}" for name in dict.fromkeys(fail_if) if counts[name]]
     if seen:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _options, _output
+from seekwise.cli import _options
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,9 +75,10 @@ def command(
     """Find the array to build of some DRIVEs for a load.
 
     Simulated: DRIVE is a drive model (`seekwise explain models`). Every combination of RAID level, number of drives,
-    chunk, scheduler, queue depth and read-ahead is simulated.
+    chunk, scheduler, queue depth and read-ahead is simulated; under uses that run programs, each setting by itself and
+    the best of each together.
     """
-    from seekwise.cli import _shown
+    from seekwise.cli import _display, _shown
     from seekwise.judge import design_choice
     from seekwise.report import array_answer, of_run
     from seekwise.simulate import use_trials
@@ -107,9 +108,9 @@ def command(
         data_bytes=data or smallest // 2,
         seed=seed,
         simulate=trial.simulate,
-        tell=_ProgressLine(),
     )
-    finalists = kept.finalists(sweep, list(search.carry_out(sweep).values()))
+    with _display.counting("trials") as sweep.tell:
+        finalists = kept.finalists(sweep, list(search.carry_out(sweep).values()))
     asked = kept.asked_of(sweep, rate)
     choice = design_choice.choose(asked, finalists)
     run, records = kept.run_of(asked, finalists, [design_choice.name_of(finalist.point) for finalist in finalists])
@@ -151,26 +152,6 @@ def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None
         said = f"`--data` is more than the smallest array holds, {capacity_text(smallest)}"
         raise UsageError(said, hint="a smaller `--data`")
     return arrays
-
-
-class _ProgressLine:
-    """Lines on standard error, with the time left by the pace so far."""
-
-    def __init__(self) -> None:
-        import time
-
-        self._clock = time.monotonic
-        self._began, self._said_at = time.monotonic(), 0.0
-
-    def __call__(self, done: int, of: int) -> None:
-        from seekwise.workload.study.quantity import time_text
-
-        now = self._clock()
-        if now - self._said_at < 5 or done >= of:
-            return
-        self._said_at = now
-        left = f", about {time_text((now - self._began) * (of - done) / done)} left" if done else ""
-        _output.progress(f"{done} of {of} trials{left}")
 
 
 def _levels(words: tuple[str, ...]) -> tuple[str, ...]:

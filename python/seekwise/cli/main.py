@@ -231,7 +231,8 @@ def main() -> None:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
     except SeekwiseError as error:
-        status = _print_error(error.message, error.hint, error.exit_status)
+        hint = error.hint or (_mistakes.help_line(None, sys.argv[1:]) if error.exit_status == Exit.USAGE else None)
+        status = _print_error(error.message, hint, error.exit_status)
     except ModuleNotFoundError as error:
         # A part that is missing of a library that is there is a damaged installation, not the collector's.
         if error.name not in ONLY_WHOLE:

@@ -31,7 +31,7 @@ class Reverted:
     items: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, outcome: recovery.Outcome) -> Reverted:
+    def from_outcome(cls, outcome: recovery.Outcome) -> Reverted:
         """What became of an entry, without what only proves whose it is."""
         entry = outcome.entry
         items = [{key: value for key, value in item.items() if key != "identity"} for item in entry.items]
@@ -65,7 +65,7 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
     outcomes = recovery.preview(journal) if dry_run else recovery.revert_all(journal)
     roots = history.in_force_by_root()
     if as_json:
-        _shown.echo_json(Revert(dry_run, guards, [Reverted.of(restored) for restored in outcomes]))
+        _shown.echo_json(Revert(dry_run, guards, [Reverted.from_outcome(restored) for restored in outcomes]))
     elif not outcomes and not guards:
         if not roots:
             unseen = not os.access(SYSTEM_STATE / "journal", os.R_OK) and (SYSTEM_STATE / "journal").exists()

@@ -67,6 +67,8 @@ def _print(found: Status) -> None:
                 if getattr(state, name)
             ]
             _wrapped(f"controller: {', '.join(shown)}", width)
+        if device.measured_by is not None:
+            _wrapped(f"seekwise measures it now (process {device.measured_by}), and restores what it changes", width)
         for application in device.applied:
             _wrapped(_application_text(application), width)
         for line in device.stale:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seekwise import temporary
-from seekwise.cli import _options, _output
+from seekwise.cli import _display, _options
 from seekwise.errors import UsageError
 from seekwise.report.layout import wrapped
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 REQUESTS_REPEATED = 3_000_000
 """Requests times settings up to which every setting is played three times."""
 SEED = 1
-PROGRESS_S = 5.0
 
 
 @click.command("whatif")
@@ -56,10 +54,9 @@ def command(
     from seekwise.cli import _shown, _whatif
     from seekwise.judge import predicted
     from seekwise.measure import whatif
-    from seekwise.report import whatif_answer
+    from seekwise.report import of_run
     from seekwise.store.database import Store, typed
     from seekwise.trace import load as loads
-    from seekwise.trace.load import FOREGROUND
     from seekwise.trace.readers import open_trace
 
     wanted = whatif.parse_vary(vary)
@@ -75,10 +72,11 @@ def command(
             repeats = 3 if load.requests * len(settings) <= REQUESTS_REPEATED else 1
         seeds = whatif.seeds_of(seed, repeats)
         threads = max(1, os.cpu_count() or 1)
-        tell = None if as_json else _progress()
-        results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
+        with _display.counting("trials") as tell:
+            results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
         said = [*load.said, *whatif.beyond(load, settings)]
-        played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
+        assumed = [f"Assumed: {line}" for line in load.assumed]
+        played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, [*said, *assumed])
         rows = predicted.rows(played.records)
         if not rows:
             raise UsageError(f"{trace}: holds no reads or writes")
@@ -86,7 +84,8 @@ def command(
         order = predicted.ranked(rows, [setting.label for setting in settings], recorded)
         opened = None
         if replay_open:
-            replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
+            with _display.counting("trials at recorded times") as tell:
+                replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
             opened = predicted.rows(whatif.run_of("open", str(trace), load, settings, replayed, seeds, ()).records)
         hangs = _whatif.assumption_lines(load, settings, seeds[:1], order[0].setting, threads)
         with Store.open(db) as store:
@@ -97,17 +96,12 @@ def command(
                     record if row is None else replace(record, load={**record.load, predicted.OPEN_P99: row.p99_ns})
                 )
             store.end_run(played.run.run_id, "complete")
-        prediction = _whatif.Prediction(load, settings, order, rows, opened, said, hangs)
-        if as_json:
-            _shown.echo_json(_whatif.document(played, trace, prediction))
-            return
-        _paragraph(whatif_answer.sentence(order, recorded))
-        click.echo()
-        tails = {name: row.p99_ns for (name, program), row in (opened or {}).items() if program == FOREGROUND}
-        for line in whatif_answer.table(order, rows, prediction.programs, recorded, tails):
-            click.echo(line)
-        click.echo()
-        for line in (_whatif.dependence_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
+            if as_json:
+                prediction = _whatif.Prediction(load, settings, order, rows, opened, said, hangs)
+                _shown.echo_json(_whatif.document(played, trace, prediction))
+                return
+            of_run.of_runs(store, store.run(played.run.run_id)).show(_shown.out())
+        for line in hangs:
             _paragraph(line)
         click.echo(f"\nnext: {typed(f'seekwise report {played.run.run_id}', store.path)}")
 
@@ -122,19 +116,6 @@ def _first(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
 
 def _paragraph(text: str) -> None:
     click.echo("\n".join(wrapped(text, 80, then="  ")))
-
-
-def _progress() -> Callable[[int, int], None]:
-    """Says now and then how far it is: what is done within seconds needs no line."""
-    last = time.monotonic()
-
-    def said(done: int, of: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= PROGRESS_S:
-            last = time.monotonic()
-            _output.progress(f"simulated {done} of {of}")
-
-    return said
 
 
 def _room() -> Path | None:

@@ -35,6 +35,11 @@ def devices_locked(devices: Iterable[str], root: Path = Path("/")) -> Iterator[N
         yield
 
 
+def holder(device: str, root: Path = Path("/")) -> int | None:
+    """Pid of the seekwise process that measures or sets this device now, for every user; None where none does."""
+    return _holder(root / "sys/block" / device.removeprefix("/dev/").replace("/", "!"))
+
+
 def _take(device: str, folder: Path) -> str:
     key = str(folder.resolve())
     if key in _held:

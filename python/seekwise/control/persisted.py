@@ -36,15 +36,6 @@ def write_items(entry: Entry) -> None:
 def take_back(item: Item) -> str:
     """Makes one file what it was; what somebody has edited since stays, and is said."""
     path, before = Path(str(item["file"])), item["before"]
-    if isinstance(before, str):  # as an earlier version kept it
-        before = {
-            "bytes": exact.encoded(before.encode()),
-            "mode": 0o644,
-            "uid": 0,
-            "gid": 0,
-            "xattrs": {},
-            "mtime_ns": 0,
-        }
     for draft in path.parent.glob(f".{path.name}.*"):
         # What a killed writer had begun.
         if draft.name.rpartition(".")[2].isdecimal():

@@ -159,27 +159,27 @@ def instance(
 
     `sector_mask`: only events whose sector has none of these bits.
     """
-    with _own_instance(events, buffer_kib) as made:
+    with _own_instance(events, buffer_kib) as instance_of_ours:
         wanted = " || ".join(f"dev == {major << 20 | minor}" for major, minor in devices[:FILTER_DEVICES_MAX])
         if sector_mask:
             wanted = f"({wanted}) && !(sector & {sector_mask})"
-        for event in made.formats():
-            folder = made.path / "events" / "block" / event
+        for event in instance_of_ours.formats():
+            folder = instance_of_ours.path / "events" / "block" / event
             if len(devices) <= FILTER_DEVICES_MAX:
                 (folder / "filter").write_text(wanted)
             (folder / "enable").write_text("1")
-        yield made
+        yield instance_of_ours
 
 
 @contextlib.contextmanager
 def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
     """An instance that sees these events (`GROUP/NAME`) of processes and all that they start; gone afterwards."""
-    with _own_instance((), buffer_kib) as made:
-        (made.path / "options" / "event-fork").write_text("1")
-        (made.path / "set_event_pid").write_text(" ".join(map(str, pids)))
+    with _own_instance((), buffer_kib) as own_instance:
+        (own_instance.path / "options" / "event-fork").write_text("1")
+        (own_instance.path / "set_event_pid").write_text(" ".join(map(str, pids)))
         for event in events:
-            (made.path / "events" / event / "enable").write_text("1")
-        yield made
+            (own_instance.path / "events" / event / "enable").write_text("1")
+        yield own_instance
 
 
 @contextlib.contextmanager
@@ -193,18 +193,18 @@ def _own_instance(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance
             path.mkdir()
         except OSError as error:
             raise SeekwiseError(f"the kernel gives no tracing instance: {error.strerror}") from None
-        made = Instance(path, events)
+        own = Instance(path, events)
         try:
-            made.stop()
+            own.stop()
             (path / "options" / "overwrite").write_text("0")
             (path / "trace_clock").write_text(CLOCK)
             (path / "buffer_size_kb").write_text(str(buffer_kib))
-            yield made
+            yield own
         except OSError as error:
             raise SeekwiseError(f"{error.filename}: the kernel refused: {error.strerror}") from None
         finally:
             with contextlib.suppress(OSError):
-                made.stop()
+                own.stop()
             with contextlib.suppress(OSError):
                 (path / "events" / "enable").write_text("0")
             _remove(path)

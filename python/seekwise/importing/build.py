@@ -114,10 +114,34 @@ def _groups(sources: list[Source], format_name: str | None) -> list[tuple[Format
     return list(groups.values())
 
 
+FIO = "fio --name=x --filename=FILE --size=4g --rw=randread --bs=4k --direct=1 --runtime=60 --time_based --output-format=json+ --output=NAME.json"
+NOT_READ = tuple(
+    (tool, re.compile(sign, re.MULTILINE), command)
+    for tool, sign, command in (
+        ("kubestr", r"^FIO test results:", "kubestr fio -s CLASS -o json -e NAME.json"),
+        ("kbench", r"^FIO Benchmark (?:Summary|Comparison)", FIO),
+        ("dbench", r"^= Dbench Summary =", FIO),
+        ("bonnie++", r"^\d\.\d\d\w?,\d\.\d\d\w?,|-{2,}Sequential Output-{2,}", FIO),
+        ("iozone", r"Iozone: Performance Test of File I/O", FIO),
+        ("pgbench", r"^pgbench \(|^transaction type: ", "seekwise tune PATH -- pgbench …"),
+        ("dd", r"\d bytes .{0,60}copied, ", FIO.replace("randread --bs=4k", "read --bs=1m")),
+        ("hdparm", r"Timing (?:cached|buffered disk|O_DIRECT)", FIO.replace("randread --bs=4k", "read --bs=1m")),
+        ("ioping", r" ioping statistics ---", FIO),
+        ("elbencho", r"^OPERATION\s+RESULT TYPE", FIO),
+        ("vdbench", r"Vdbench distribution|^\S+ \d\d, \d{4}\s+interval\s+i/o", FIO),
+    )
+)
+"""Outputs that people have of other tools: (tool, what they have, the command that writes what can be read)."""
+SIGNS_WITHIN = 65_536
+
+
 def _format(source: Source) -> Format:
     for form in registry.FORMATS:
         if form.recognises(source):
             return form
+    for tool, sign, command in NOT_READ:
+        if sign.search(source.text[:SIGNS_WITHIN]):
+            raise source.error(f"is output of {tool}, which is not read", hint=f"what is read: `{command}`")
     first = next((line.strip() for line in source.lines if line.strip()), "")
     try:
         source.data.decode()

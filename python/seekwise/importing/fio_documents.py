@@ -14,11 +14,14 @@ from dataclasses import dataclass, replace
 
 from seekwise.bounds import JSON_VALUES
 from seekwise.importing.fio_result import FioJob, FioOutputError, sample
+from seekwise.importing.result import Given
 
 SUM_OF_CLIENTS = "All clients"
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "blocksize_split": "bssplit"}
 """fio's HOWTO: other names of options, which `job options` and `global options` keep as they were typed."""
 SIDES = ("read", "write", "trim", "mixed")
+SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
+NO_LATENCIES = "there are no latencies: fio did not time requests (`gtod_reduce`, or `disable_lat` and `disable_clat`)"
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
         start = _next_start(text, end)
 
 
+START = re.compile(r"(?:^|\r)(?:\{|[ \t]{1,80}\{(?=\s{0,80}\"fio version\"))", re.MULTILINE)
 WITHIN = 4
 """Levels of a document of somebody else's around fio's."""
 
@@ -110,13 +114,13 @@ def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
 
 def _next_start(text: str, position: int) -> int | None:
     """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just
-    ended, opens the next one.
+    ended, opens the next one; of indented ones, that before fio's version.
 
     A `[` that opens the text opens a list of documents.
     """
     if position == 0 and re.compile(r"\s*\[\s*\{").match(text):
         return text.index("[")
-    match = re.compile(r"\s*\{").match(text, position) or re.compile(r"(?:^|\r)\{", re.MULTILINE).search(text, position)
+    match = re.compile(r"\s*\{").match(text, position) or START.search(text, position)
     return match.end() - 1 if match else None
 
 
@@ -202,3 +206,19 @@ def _names(run: FioDocument) -> list[tuple[object, object, object]]:
 
 def _ios(job: FioJob) -> int:
     return sum(int(side.get("total_ios", 0)) for side in _sides(job))
+
+
+def depth_of(options: Mapping[str, str], given: Given, *, alone: bool = False) -> tuple[int | None, str]:
+    """(requests in flight per thread, a note where that is not what was asked for).
+
+    `alone`: where fio saw one at a time, its default engine is a synchronous one, as on Linux.
+    """
+    text = str(options.get("iodepth", "1"))
+    asked = int(text) if text.isdecimal() and 0 < len(text) < 10 else None
+    if given.iodepth or asked is None or asked == 1:
+        return given.iodepth or asked, ""
+    engine = options.get("ioengine")
+    if engine in SYNC_ENGINES or (engine is None and alone):
+        name = f"the engine {engine}" if engine else "fio's default engine"
+        return 1, f"iodepth={asked} had no effect: {name} sends one request at a time"
+    return asked, ""

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 
 from seekwise.errors import SeekwiseError
 from seekwise.importing import fio_documents, fio_result
-from seekwise.importing.fio_documents import FioDocument
+from seekwise.importing.fio_documents import NO_LATENCIES, FioDocument, depth_of
 from seekwise.importing.fio_result import FioJob
 from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms, times
 from seekwise.store.percentiles import percentiles
@@ -36,7 +36,6 @@ LIMITS = ("rate", "rate_iops", "thinktime")
 WAITS = frozenset({"stonewall", "wait_for_previous", "wait_for"})
 """Options that let a group wait for the one before."""
 FLUSHES = ("end_fsync", "fsync_on_close")
-SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
 BLOCK_BYTES = 4096
 """fio's default."""
 LEAST_S = 1e-4
@@ -140,7 +139,9 @@ def _overlapped(groups: list[list[FioJob]]) -> bool:
 
 
 def _apart(one: list[FioJob], other: list[FioJob]) -> bool:
-    """Whether `startdelay` let one of them begin when the other had ended."""
+    """Whether `startdelay` or `wait_for` let one of them begin when the other had ended."""
+    if any(a[0]["job options"].get("wait_for") == b[0].get("jobname") for a, b in ((one, other), (other, one))):
+        return True
     (start, end), (then, later) = _span_s(one), _span_s(other)
     return start >= later * SHORT_S > 0 or then >= end * SHORT_S > 0
 
@@ -182,7 +183,9 @@ def _result(
         raise ValueError(f"runtime (0 for {found.ios} requests)")
     options = jobs[0]["job options"]
     block, sizes = _block(options, found, given)
-    depth, depth_note = _depth(options, found, given)
+    # What fio saw decides where the engine is not named: its default is synchronous on Linux and is not elsewhere.
+    alone = found.syncs is None and found.depth_share.get("1", 0.0) >= 99.9
+    depth, depth_note = depth_of(options, given, alone=alone)
     more = {name: options[name] for name in LOAD_OPTIONS if name in options} | sizes
     if found.operation != "mixed":
         more = {name: value for name, value in more.items() if name not in OF_MIXED}
@@ -320,9 +323,7 @@ def _notes(
     if not fio_result.knows_cpu(jobs):
         said.append("CPU time is left out: fio before 3.8 does not print how long its threads ran")
     if found.latency_mean_ns == 0:
-        said.append(
-            "there are no latencies: fio did not time requests (`gtod_reduce`, or `disable_lat` and `disable_clat`)"
-        )
+        said.append(NO_LATENCIES)
     elif not found.latency_bins and not reported:
         apart = len(jobs) > 1 or len(fio_result.sides_of(jobs[0])) > 1
         said.append(
@@ -331,6 +332,8 @@ def _notes(
             if apart
             else "p99 is absent: fio wrote no percentiles (`disable_clat`, `clat_percentiles=0`)"
         )
+    elif reported and "99" not in reported:
+        said.append(f"p99 is absent: fio was asked for other percentiles (`percentile_list`): {', '.join(reported)}")
     if any(
         "read" in job and "read" not in fio_result.sides_of(job) and job["read"].get("total_ios", 0)
         for job in jobs
@@ -401,21 +404,6 @@ def _threads_that_ran(job: FioJob) -> int:
         return 0
     ratio = summed_ms / longest_ms
     return round(ratio) if abs(ratio - round(ratio)) <= WHOLE * ratio else 0
-
-
-def _depth(options: Mapping[str, str], found: fio_result.FioPhase, given: Given) -> tuple[int | None, str]:
-    """(requests in flight per thread, a note where that is not what was asked for)."""
-    text = str(options.get("iodepth", "1"))
-    asked = int(text) if text.isdecimal() and 0 < len(text) < 10 else None
-    if given.iodepth or asked is None or asked == 1:
-        return given.iodepth or asked, ""
-    engine = options.get("ioengine")
-    # What fio saw decides where the engine is not named: its default is synchronous on Linux and is not elsewhere.
-    alone = found.syncs is None and found.depth_share.get("1", 0.0) >= 99.9
-    if engine in SYNC_ENGINES or (engine is None and alone):
-        name = f"the engine {engine}" if engine else "fio's default engine"
-        return 1, f"iodepth={asked} had no effect: {name} sends one request at a time"
-    return asked, ""
 
 
 def _block(options: Mapping[str, str], found: fio_result.FioPhase, given: Given) -> tuple[int | None, dict[str, str]]:

@@ -7,9 +7,12 @@ the first.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
+from math import log2
 
+from seekwise.importing.fio_documents import NO_LATENCIES
 from seekwise.importing.result import KIB, Format, Given, Latency, Result, Source, phase
 from seekwise.store.operations import Operation, pure
 from seekwise.store.record import CpuSeconds, Phase
@@ -22,6 +25,11 @@ IOPS."""
 TOTAL_KIB, IOPS, RUNTIME_MS = 0, 2, 3
 PERCENTILES, TOTAL_LATENCY = 12, 32
 """Offsets within a side: latencies are min, max, mean, deviation in µs; 20 percentiles as `99.000000%=122`."""
+BEFORE_DISKS, DISK_FIELDS = 34, 9
+"""Fields from CPU on to the first disk (5 of CPU, 7 of depths, 22 of latencies), and those of a disk."""
+IOPS_WITH_DIGITS, SIZE_SLACK = 8, 0.02
+LEAST_INTERVAL_MS = 450
+"""Run time that a state has more than the one before; runs of one length differ by some milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -40,35 +48,81 @@ def _recognises(source: Source) -> bool:
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
-    # Of a job with `stats=0` fio prints an empty line of group -1.
+    # Of a job with `stats=0` fio prints an empty line of group -1, of one whose turn has not come a line of zeros.
     every = [_line(source, line) for line in source.lines if line[1:6] == ";fio-"]
     lines = [line for line in every if line.group >= 0] or every
+    runs, earlier = _runs([line for line in lines if line.kib] or lines)
+    said = (
+        f"{source.path}: {earlier} earlier states of the same run left out (`--status-interval`): the last one holds the run",
+    )
     results = []
-    for _, group in groupby(sorted(lines, key=lambda line: line.group), key=lambda line: line.group):
-        # Groups ran one after the other (`stonewall`): each is a load of its own.
-        jobs = list(group)
-        failed = [line.fields[4] for line in jobs if line.fields[4] not in ("", "0")]
-        made = _phase(source, jobs, given)
-        results.append(
-            Result(
-                phases=(made,),
-                tool=jobs[0].fields[1],
-                threads=given.threads or len(jobs),
-                block_bytes=given.block_bytes,
-                iodepth=given.iodepth,
-                options={"job": jobs[0].name},
-                notes=_notes(made, given, len(jobs)),
-                invalid_reason=f"fio reports error {failed[0]}" if failed else None,
-                job=jobs[0].name,
+    for number, run in enumerate(runs):
+        loads: dict[tuple[object, ...], list[TerseLine]] = {}
+        for line in run:
+            loads.setdefault(line.load, []).append(line)
+        for load, jobs in loads.items():
+            beside = [_names(others) for other, others in loads.items() if other[0] == load[0] and other != load]
+            # Without options, names alone tell the loads of a run apart.
+            more: dict[str, str | int | float | bool] = {"job": _names(jobs)} if len(loads) > 1 else {}
+            more |= {"beside": "; ".join(beside)} if beside else {}
+            failed = [line.fields[4] for line in jobs if line.fields[4] not in ("", "0")]
+            made = _phase(source, jobs, given)
+            results.append(
+                Result(
+                    phases=(made,),
+                    tool=jobs[0].fields[1],
+                    threads=given.threads or len(jobs),
+                    block_bytes=given.block_bytes or _block(made),
+                    iodepth=given.iodepth,
+                    more=more,
+                    options={"job": jobs[0].name},
+                    notes=(said if earlier else ()) + _notes(made, jobs, given),
+                    invalid_reason=f"fio reports error {failed[0]}" if failed else None,
+                    job=_names(jobs),
+                    document=number,
+                )
             )
-        )
     return results
+
+
+def _runs(lines: list[TerseLine]) -> tuple[list[list[TerseLine]], int]:
+    """(the runs of a file, states of runs that a later one replaces): every line of a run has the same figures of its
+    disks."""
+    states: list[list[TerseLine]] = []
+    for line in lines:
+        last = states[-1][-1] if states else None
+        if last is None or line.group < last.group or line.disk != last.disk:
+            states.append([])
+        states[-1].append(line)
+    runs: list[list[TerseLine]] = []
+    earlier, is_growing = 0, False
+    for state in states:
+        is_growing = bool(runs) and _continues(runs[-1], state, LEAST_INTERVAL_MS if not is_growing else 0)
+        if is_growing:
+            runs.pop()
+            earlier += 1
+        runs.append(state)
+    return runs, earlier
+
+
+def _continues(before: list[TerseLine], after: list[TerseLine], least_ms: float) -> bool:
+    """Whether the same jobs have gone on for a while; jobs that wait for their turn are not among the first."""
+    names = [(line.group, line.name) for line in after]
+    grown = [then.kib - line.kib for line, then in zip(before, after, strict=False)]
+    longer_ms = sum(line.runtime_ms for line in after) - sum(line.runtime_ms for line in before)
+    return (
+        [(line.group, line.name) for line in before] == names[: len(before)]
+        and min(grown) >= 0
+        and (sum(grown) > 0 or len(after) > len(before))
+        and longer_ms >= least_ms
+    )
 
 
 @dataclass(frozen=True)
 class TerseLine:
     """A line of fields, with the place of each part by its version."""
 
+    source: Source
     fields: list[str]
     write: int
     cpu: int
@@ -78,6 +132,52 @@ class TerseLine:
     def name(self) -> str:
         """Of the job."""
         return self.fields[2]
+
+    @cached_property
+    def sides(self) -> dict[str, TerseDirection]:
+        """Reads and writes, as far as there are any."""
+        found = {
+            name: _side(self.source, self.fields, start) for name, start in (("read", READ), ("write", self.write))
+        }
+        return {name: side for name, side in found.items() if side is not None}
+
+    @property
+    def kib(self) -> float:
+        """Read and written."""
+        return sum(side.bytes for side in self.sides.values()) / KIB
+
+    @property
+    def runtime_ms(self) -> float:
+        """Of the longer side."""
+        return max((side.elapsed_s for side in self.sides.values()), default=0.0) * 1e3
+
+    @property
+    def disk(self) -> list[str]:
+        """Counters of the first disk, as they stood when the line was printed; none where fio found no disk."""
+        start = self.cpu + BEFORE_DISKS
+        return self.fields[start : start + DISK_FIELDS] if self.fields[start + DISK_FIELDS - 1 :][:1] else []
+
+    @property
+    def load(self) -> tuple[object, ...]:
+        """What tells the loads of a group apart: names, but for numbers, directions, and sizes of requests to the power
+        of two, where IOPS, which are whole, have the digits."""
+        sizes = (
+            (name, round(log2(side.bytes / side.ios)) if side.ios >= IOPS_WITH_DIGITS * side.elapsed_s else 0)
+            for name, side in self.sides.items()
+        )
+        return (self.group, re.sub(r"\d+", "#", self.name), *sizes)
+
+
+def _names(jobs: list[TerseLine]) -> str:
+    return ", ".join(dict.fromkeys(line.name for line in jobs))
+
+
+def _block(made: Phase) -> int | None:
+    """What every request moved on average, where that is a power of two: IOPS are printed as whole numbers."""
+    if made.iops < 1 / SIZE_SLACK:
+        return None
+    size = 2 ** round(log2(made.bytes / made.ios))
+    return size if abs(made.bytes / made.ios / size - 1) <= SIZE_SLACK and made.operation != "mixed" else None
 
 
 def _line(source: Source, text: str) -> TerseLine:
@@ -95,29 +195,29 @@ def _line(source: Source, text: str) -> TerseLine:
             f"a line has {len(fields)} fields instead of at least {cpu + 5}; was it cut off?",
             hint="fio prints one line per job, which must not be wrapped; of `unified_rw_reporting` it prints less, and JSON is read",
         )
-    return TerseLine(fields, READ + length, cpu, source.whole(fields[3], "group", least=-1))
+    return TerseLine(source, fields, READ + length, cpu, source.whole(fields[3], "group", least=-1))
 
 
-def _notes(made: Phase, given: Given, many: int) -> tuple[str, ...]:
+def _notes(made: Phase, jobs: list[TerseLine], given: Given) -> tuple[str, ...]:
     said = []
-    if many > 1:
+    if len(jobs) > 1:
+        apart = (
+            "" if jobs[0].disk else ": without counters of disks, runs appended one after the other need a file each"
+        )
         said.append(
-            f"{many} lines of one group were added up, as of jobs that ran together: runs appended one after the other need a file each"
+            f"{_names(jobs)}: {len(jobs)} lines of one group were added up, as of jobs that ran together{apart}"
         )
     if not given.threads:
         said.append("CPU time is left out: fio's terse output does not say how many threads ran (`--given threads=N`)")
-    if not given.block_bytes:
+    if not (given.block_bytes or _block(made)):
         said.append("fio's terse output does not say the request size (`--given block=4k`)")
     if made.latency_mean_ns == 0:
-        said.append("there are no latencies: fio did not time requests (`gtod_reduce`)")
+        said.append(NO_LATENCIES)
     return tuple(said)
 
 
 def _phase(source: Source, jobs: list[TerseLine], given: Given) -> Phase:
-    sides = {
-        name: [side for line in jobs if (side := _side(source, line.fields, start(line))) is not None]
-        for name, start in (("read", lambda line: READ), ("write", lambda line: line.write))
-    }
+    sides = {name: [line.sides[name] for line in jobs if name in line.sides] for name in ("read", "write")}
     all_sides = sides["read"] + sides["write"]
     if not all_sides:
         raise source.error(f"job {jobs[0].name!r} neither read nor wrote")

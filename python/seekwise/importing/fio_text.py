@@ -21,30 +21,30 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from seekwise.importing.fio_documents import SUM_OF_CLIENTS
+from seekwise.importing.fio_documents import NO_LATENCIES, SUM_OF_CLIENTS, depth_of
 from seekwise.importing.result import Format, Given, Latency, Result, Source, phase, times
 from seekwise.store.operations import Operation, pure
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import parse_bytes
 
 OPENING = re.compile(
-    r"^(?:<\S+>\s+)?(?P<name>.+?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.*?), ioengine=(?P<engine>\w+), iodepth=(?P<depth>\d+)"
+    r"^\s*(?:<\S+>\s+)?(?P<name>.+?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.*?), ioengine=(?P<engine>\w+), iodepth=(?P<depth>\d+)"
 )
 JOB = re.compile(
-    r"^(?:<\S+>\s+)?(?P<name>.+?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:pid=(?P<pid>\d+)|$)"
+    r"^\s*(?:<\S+>\s+)?(?P<name>.+?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:pid=(?P<pid>\d+)|$)"
 )
 SIDE = re.compile(
-    r"^\s+(?P<side>read|write|trim|mixed)\s*: IOPS=(?P<iops>[\d.]+)(?P<times>[kMG]?), BW=\S+ \([^)]*\)"
+    r"^\s*(?P<side>read|write|trim|mixed)\s*: IOPS=(?P<iops>[\d.]+)(?P<times>[kMG]?), BW=\S+ \([^)]*\)"
     r"\((?P<amount>[\d.]+)(?P<unit>[KMGTP]?i?B)/(?P<time>\d+)msec\)"
 )
-OLD_SIDE = re.compile(r"^\s+(?:read|write)\s*: io=[\d.]+\s*\w+, bw=")
+OLD_SIDE = re.compile(r"^\s*(?:read|write)\s*: io=[\d.]+\s*\w+, bw=")
 LATENCY = re.compile(
-    r"^\s+(?P<kind>slat|clat|lat|sync) \((?P<unit>[nmu]?sec)\): min=\s*(?P<min>\S+), max=\s*(?P<max>\S+), avg=\s*(?P<avg>[^,]+),"
+    r"^\s*(?P<kind>slat|clat|lat|sync) \((?P<unit>[nmu]?sec)\): min=\s*(?P<min>\S+), max=\s*(?P<max>\S+), avg=\s*(?P<avg>[^,]+),"
 )
-PERCENTILES = re.compile(r"^\s+(?P<kind>clat|lat|slat|sync|fsync) percentiles \((?P<unit>[nmu]?sec)\):")
+PERCENTILES = re.compile(r"^\s*(?P<kind>clat|lat|slat|sync|fsync) percentiles \((?P<unit>[nmu]?sec)\):")
 LEVEL = re.compile(r"([\d.]+)th=\[\s*(\d+)\]")
-CPU = re.compile(r"^\s+cpu\s+: usr=([\d.]+)%, sys=([\d.]+)%")
-ISSUED = re.compile(r"^\s+issued rwts?:\s*total=\s*(?:r=)?(\d+),(?:w=)?(\d+)")
+CPU = re.compile(r"^\s*cpu\s+: usr=([\d.]+)%, sys=([\d.]+)%")
+ISSUED = re.compile(r"^\s*issued rwts?:\s*total=\s*(?:r=)?(\d+),(?:w=)?(\d+)(?:,(?:t=)?\d+,(\d+))?")
 NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
 BYTES = {
     "B": 1,
@@ -88,6 +88,8 @@ class PrintedJob:
     sync: PrintedSide | None = None
     cpu: tuple[float, float] = (0.0, 0.0)
     issued: tuple[int, int] | None = None
+    syncs: int = 0
+    """Syncs that it did; 0 where they are not counted."""
 
     @property
     def load(self) -> str:
@@ -172,7 +174,7 @@ def _jobs(source: Source) -> list[PrintedJob]:
         elif match := CPU.match(line):
             jobs[-1].cpu, side = (float(match[1]), float(match[2])), None
         elif match := ISSUED.match(line):
-            jobs[-1].issued = (int(match[1]), int(match[2]))
+            jobs[-1].issued, jobs[-1].syncs = (int(match[1]), int(match[2])), int(match[3] or 0)
     return jobs
 
 
@@ -235,18 +237,22 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
         ),
     )
     failed = [job for job in jobs if job.error]
+    asked = {"ioengine": opening["engine"], "iodepth": opening["depth"]} if opening else {}
+    depth, depth_note = depth_of(asked, given) if opening else (given.iodepth, "")
     return Result(
         phases=(*_synced(jobs, made, made.bytes * sum(written) // total if any(written) else made.bytes), made),
         tool=next((line.strip() for line in source.lines if VERSION.match(line)), "fio, version unknown"),
         threads=given.threads or sum(job.threads for job in jobs),
         block_bytes=block,
-        iodepth=given.iodepth or (int(opening["depth"]) if opening else None),
+        iodepth=depth,
         more=({"ioengine": opening["engine"]} if opening else {}) | ({"beside": "; ".join(beside)} if beside else {}),
         options={"job": jobs[0].name},
         leads=_of_syncs(jobs),
         notes=(
             f"fio's normal output has three to four digits and no histogram; what is read best: {COMMAND}",
+            *([depth_note] if depth_note else []),
             *(("p99 is absent: reads and writes, or threads, were reported apart",) if one is None else ()),
+            *((NO_LATENCIES,) if made.latency_mean_ns == 0 else ()),
         ),
         invalid_reason=f"fio reports error {failed[0].error} in job {failed[0].name}" if failed else None,
         job=_name(jobs),
@@ -293,7 +299,7 @@ def _block(opening: re.Match[str] | None, names: set[str]) -> int | None:
 
 
 def _synced(jobs: list[PrintedJob], made: Phase, written_bytes: int) -> tuple[Phase, ...]:
-    """Of one thread: how many syncs each one did is not printed, so several cannot be added up."""
+    """Of one thread; several threads' percentiles cannot be merged."""
     sync = jobs[0].sync if len(jobs) == 1 else None
     if sync is None or "sync" not in sync.mean_ns:
         return ()
@@ -302,7 +308,7 @@ def _synced(jobs: list[PrintedJob], made: Phase, written_bytes: int) -> tuple[Ph
             "sync",
             elapsed_s=made.elapsed_s,
             total_bytes=written_bytes,
-            ios=0,
+            ios=jobs[0].syncs,
             latency=Latency(
                 mean_ns=sync.mean_ns["sync"],
                 max_ns=sync.max_ns["sync"],

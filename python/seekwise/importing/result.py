@@ -25,6 +25,34 @@ class ForeignError(SeekwiseError):
     """A file is not what its tool writes."""
 
 
+COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
+STAMP = re.compile(
+    r"(?:\[?pod/\S{1,200}\s)?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?[ \t]|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S{1,80} \S{1,80}\[\d{1,9}\]: ?"
+)
+SAME = re.compile(r"\[?pod/\S{1,200}\s|[\w.-]{1,80}\s{1,40}\|\s|[>#] ")
+MOST_LINES = 0.9
+
+
+def _without_log(text: str) -> str:
+    """The text without what a log writes before every line: time and program (the journal, containers), a pod's or
+    container's name, a sign of quotation."""
+    lines = text.splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    if STAMP.match(first):
+        cut = [STAMP.sub("", line, count=1) if STAMP.match(line) else line for line in lines]
+    elif match := SAME.match(first):
+        # A line without anything else loses the blank at its end.
+        cut = [
+            line.removeprefix(match[0]) if line.startswith(match[0]) else line.removeprefix(match[0].rstrip())
+            for line in lines
+        ]
+    else:
+        return text
+    filled = [(line, new) for line, new in zip(lines, cut, strict=True) if line.strip()]
+    changed = sum(line != new for line, new in filled)
+    return "\n".join([*cut, ""]) if len(filled) > 1 and changed >= MOST_LINES * len(filled) else text
+
+
 @dataclass(frozen=True)
 class Source:
     """One file as read. `text` has line ends as `\\n`; bytes that are no UTF-8 become replacement characters."""
@@ -37,7 +65,7 @@ class Source:
         """Decoded once, as UTF-8 unless a byte order mark says UTF-16 (PowerShell's `>`)."""
         wide = self.data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         text = self.data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-        return text.replace("\r\n", "\n")
+        return _without_log(COLOUR.sub("", text.replace("\r\n", "\n")))
 
     @cached_property
     def lines(self) -> list[str]:

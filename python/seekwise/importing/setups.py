@@ -258,20 +258,16 @@ def notes(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
     for (label, _), members in groups.items():
         if len(members) > 1:
             repeats.setdefault(label, {}).update(dict.fromkeys(_place(member) for member in members))
-    said = [
-        f"taken for repeats of {label} (same load, same set-up): {_listed(list(files))}"
-        for label, files in list(repeats.items())[:NAMED_MOST]
-    ]
+    more = f"; and of {len(repeats) - NAMED_MOST} more set-ups" if len(repeats) > NAMED_MOST else ""
+    named = "; ".join(f"of {label}, {_listed(list(files))}" for label, files in list(repeats.items())[:NAMED_MOST])
+    said = [f"taken for repeats (same load, same set-up): {named}{more}"] if repeats else []
     copies = [
         f"{_place(one)} and {_place(other)} hold the same figures: is one a copy of the other?"
         for members in groups.values()
         for one, other in itertools.pairwise(members)
         if one.path != other.path and one.result.phases == other.result.phases
     ]
-    said += copies[:1]
-    if len(repeats) > NAMED_MOST:
-        said.append(f"repeats of {len(repeats) - NAMED_MOST} more set-ups were found in the same way")
-    return said
+    return [*said, *copies[:1]]
 
 
 def _place(each: Measured) -> str:

@@ -153,9 +153,9 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
             if result.slowdown:
                 slowest[state] = max(slowest.get(state, 1.0), result.slowdown)
     system = row.name.removesuffix(name_of(records[0].load["array"]))
-    made = []
+    states = []
     for state, array in arrays.items():
-        made.append(
+        states.append(
             ArrayRow(
                 name=system + name_of(array),
                 capacity_bytes=row.capacity_bytes,
@@ -172,7 +172,7 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
                 rebuild_loaded_s=row.rebuild_s * slowest[state] if row.rebuild_s and state in slowest else None,
             )
         )
-    return made
+    return states
 
 
 def operations(arrays: Sequence[ArrayRow]) -> list[str]:

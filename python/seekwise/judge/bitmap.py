@@ -55,7 +55,7 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
         groups.setdefault((name_of(array), load_words(record.combination)), {}).setdefault(
             str(record.factors[FACTOR]), []
         ).append(record)
-    made = []
+    bitmap_rows = []
     for (array_name, load), kinds in groups.items():
         writes = {
             kind: sum(phase.iops for r in records_of for phase in r.phases) / len(records_of)
@@ -63,8 +63,8 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
         }
         first = next(iter(kinds.values()))[0]
         resync_s = first.load["array"]["rebuild_s"]
-        made.append(BitmapRow(array_name, load, writes, resync_s, int(first.factors["block_bytes"])))
-    return sorted(made, key=lambda row: (natural(row.array), row.load))
+        bitmap_rows.append(BitmapRow(array_name, load, writes, resync_s, int(first.factors["block_bytes"])))
+    return sorted(bitmap_rows, key=lambda row: (natural(row.array), row.load))
 
 
 @dataclass(frozen=True)

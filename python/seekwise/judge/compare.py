@@ -114,16 +114,16 @@ def notes(base: ComparedRun, new: ComparedRun) -> list[str]:
 def compare(base: ComparedRun, new: ComparedRun) -> Comparison:
     """Judges every combination and setting that both runs have."""
     sides = {"base": base, "new": new}
-    made: list[Observation] = []
+    paired: list[Observation] = []
     places: dict[str, tuple[str, str]] = {}
     for label, side in sides.items():
         of_side = observations(side.compared)
         for o, repetition in zip(of_side, _repetition_ranks(of_side), strict=True):
             combination = f"{o.combination} [{o.setting}]"
             places[combination] = (o.combination, o.setting)
-            made.append(Observation("compare", combination, repetition, label, o.metric, o.value))
+            paired.append(Observation("compare", combination, repetition, label, o.metric, o.value))
     # Base first, whatever the order of combinations: ratios are then base / new in every verdict.
-    verdicts_of_pair = verdicts(judge_observations(made, exact=is_exact([*base.records, *new.records])))
+    verdicts_of_pair = verdicts(judge_observations(paired, exact=is_exact([*base.records, *new.records])))
     changes = [
         Change(*places[v.combination], v if v.setting_a == "new" else v.turned(), _outcome(v)) for v in verdicts_of_pair
     ]

@@ -50,8 +50,8 @@ def competition(outcome: StudyOutcome, system: str | None) -> tuple[Competition 
 
 def choices_for(outcome: StudyOutcome, workload: OperationMix) -> list[SystemChoice]:
     """What to set on each system for one use. UsageError where no trial is of its kind."""
-    each = system_choices.competitions(outcome.study, outcome.compared) if outcome.study else ()
-    chosen = [system_choices.choose(name, kind, records, workload) for name, kind, records in each]
+    competition = system_choices.competitions(outcome.study, outcome.compared) if outcome.study else ()
+    chosen = [system_choices.choose(name, kind, records, workload) for name, kind, records in competition]
     if not any(chosen):
         raise UsageError(
             f"no trial of this run is of the kind that {workload.name} does",

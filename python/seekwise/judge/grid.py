@@ -77,22 +77,3 @@ def _grid(table: str, metric: str, rows: list[Observation]) -> ValueGrid:
     return ValueGrid(
         table, metric, tuple(combinations), tuple(repetitions), tuple(settings), log_values, asked, unusable
     )
-
-
-def fit(values: Array) -> tuple[Array, int]:
-    """Residuals of setting + repetition in one combination (NaN where nothing was observed), and the degrees of freedom
-    left."""
-    present = ~np.isnan(values)
-    if present.all() and values.size:
-        errors = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
-        return errors, (values.shape[0] - 1) * (values.shape[1] - 1)
-    repetition, setting = np.nonzero(present)
-    design = np.zeros((len(repetition), sum(values.shape)))
-    design[np.arange(len(repetition)), repetition] = 1
-    design[np.arange(len(repetition)), values.shape[0] + setting] = 1
-    errors = np.full(values.shape, np.nan)
-    if not len(repetition):
-        return errors, 0
-    solution, _, rank, _ = np.linalg.lstsq(design, values[present], rcond=None)
-    errors[present] = values[present] - design @ solution
-    return errors, len(repetition) - int(rank)

@@ -41,14 +41,14 @@ def values(phase: Phase) -> dict[str, float]:
 
 def observations(records: Iterable[Record], *, over_threads: bool = True) -> list[Observation]:
     """Everything that valid records say; with `over_threads` also per operation over all thread counts."""
-    made = [
+    single = [
         Observation(record.run_id, combination_of(record, phase), record.repetition, record.setting, metric, value)
         for record in records
         if record.valid
         for phase in record.phases
         for metric, value in values(phase).items()
     ]
-    return made + (pooled_over_threads(made) if over_threads else [])
+    return single + (pooled_over_threads(single) if over_threads else [])
 
 
 def pooled_over_threads(single: Sequence[Observation]) -> list[Observation]:

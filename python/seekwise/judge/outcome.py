@@ -177,13 +177,9 @@ def notes(outcome: LiveOutcome) -> list[str]:
 
 
 def _notes(outcome: LiveOutcome) -> list[str]:
-    said = [*believable.implausible_periods(outcome.records, outcome.plan.uses), *outcome.plan.notes]
+    said = believable.implausible_periods(outcome.records, outcome.plan.uses)
     for record in outcome.records:
         said += [str(sentence) for sentence in record.conditions.get("said", [])]
-    if (text := _pressure(outcome.records)) is not None:
-        said.append(text)
-    if outcome.plan.left_out:
-        said.append(f"Not measured in this budget: {', '.join(outcome.plan.left_out)}")
     measured = {record.factors.get("use") for record in outcome.records}
     missing = [use.name for use in outcome.plan.uses if use.name not in measured]
     if missing:
@@ -202,7 +198,11 @@ def _notes(outcome: LiveOutcome) -> list[str]:
     invalid = [record for record in outcome.records if not record.valid]
     if invalid:
         said.append(f"{len(invalid)} of {len(outcome.records)} periods discarded: {invalid[0].invalid_reason}")
-    return said
+    # What was planned comes after what happened, of which a terminal has room for two.
+    if outcome.plan.left_out:
+        said.append(f"Not measured in this budget: {', '.join(outcome.plan.left_out)}")
+    pressure = _pressure(outcome.records)
+    return [*said, *outcome.plan.notes, *([pressure] if pressure else [])]
 
 
 def _programs(records: list[Record]) -> list[str]:

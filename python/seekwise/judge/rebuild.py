@@ -60,7 +60,7 @@ class RebuildRow:
     alone_s: float = 0.0
     """With nothing else to do and no limit of the study; 0: not known."""
     member_kib: int = 0
-    """What a rebuild writes; 0: not known."""
+    """What md goes through; 0: not known."""
 
     @property
     def is_unprotected(self) -> bool:
@@ -93,7 +93,7 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
             },
             min(int(r.load["array"]["survives_failures"]) for mine in by_unit.values() for r in mine),
             max(float(r.load["array"]["rebuild_s"] or 0.0) for mine in by_unit.values() for r in mine),
-            max(int(r.load["array"]["member_bytes"]) >> 10 for mine in by_unit.values() for r in mine),
+            max(_synced_kib(r) for mine in by_unit.values() for r in mine),
         )
         for (name, what, limit), by_unit in busy.items()
     ]
@@ -120,10 +120,16 @@ def _seconds(record: Record, limit_kib_s: int) -> float:
     """For the whole drive at the pace of the simulated time; no less than the drive takes with nothing else to do."""
     array = record.load["array"]
     alone_s = float(array["rebuild_s"] or 0.0)
-    member_kib = int(array["member_bytes"]) / 1024
     paces = [float(p.details["resync"]["kib_per_s"]) for p in record.phases if p.details.get("resync")]
     pace = max(min(sum(paces) / len(paces), limit_kib_s) if paces else limit_kib_s, 1.0)
-    return max(member_kib / pace, alone_s)
+    return max(_synced_kib(record) / pace, alone_s)
+
+
+def _synced_kib(record: Record) -> int:
+    """What md goes through: of a member, but of RAID 10 the whole array, except in a rebuild."""
+    array = record.load["array"]
+    whole = array["level"] == "raid10" and array["state"] != "rebuild"
+    return int(array["capacity_bytes" if whole else "member_bytes"]) >> 10
 
 
 @dataclass(frozen=True)
@@ -143,12 +149,6 @@ class Limit:
     def seconds(self) -> float:
         """Until the rebuild ends, beside the use that the limit changes and that slows it most."""
         return longest_s(self.row, self.units or self.stuck)
-
-    @property
-    def worst(self) -> tuple[str, float]:
-        """The unit of work that is slowed most, and by how many times."""
-        unit = max(self.units or self.stuck, key=lambda unit: self.row.units[unit].ratio or 0.0)
-        return unit, self.row.units[unit].ratio or 0.0
 
 
 def choose(table: Sequence[RebuildRow]) -> Limit:

@@ -82,14 +82,14 @@ def regrouped(phase: Phase) -> list[tuple[float, float]]:
         return []
     width_s = phase.elapsed_s / len(phase.windows)
     joined = math.ceil(window_seconds(phase.iops) / width_s - 1e-9)
-    made = []
+    windows = []
     for first in range(0, len(phase.windows) - joined + 1, joined):
         part = phase.windows[first : first + joined]
         throughputs = [throughput for throughput, _ in part]
         total = sum(throughputs)
         access = sum(throughput * latency for throughput, latency in part) / total if total > 0 else math.nan
-        made.append((total / len(part), access))
-    return made
+        windows.append((total / len(part), access))
+    return windows
 
 
 def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:

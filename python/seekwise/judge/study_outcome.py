@@ -12,7 +12,7 @@ from seekwise.errors import UsageError
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.observed import METRICS
 from seekwise.judge.decision.observed import verdicts as pair_verdicts
-from seekwise.judge.decision.records import Decided, made
+from seekwise.judge.decision.records import Decided, with_choices
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import POOLED_FACTOR
@@ -145,7 +145,7 @@ def decided(judged: Sequence[Judged], plan: Plan) -> Decided:
         replace(entry, use=combination_name(entry.use, plan), title=combination_name(entry.use, plan))
         for entry in _deciding(judged)
     ]
-    return made(uses, plan.reference, labels)
+    return with_choices(uses, plan.reference, labels)
 
 
 def _deciding(judged: Sequence[Judged]) -> list[Judged]:

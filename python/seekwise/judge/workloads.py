@@ -83,7 +83,7 @@ def shipped() -> dict[str, OperationMix]:
     for use in uses.shipped():
         name = use.name if use.group == uses.LIMITS else use.group
         if use.requests is not None and name not in mixes:
-            mixes[name] = _of(use, name)
+            mixes[name] = _operation_mix(use, name)
     return mixes
 
 
@@ -97,10 +97,10 @@ def find(word: str) -> OperationMix:
             f"{word} does not say what requests it makes, so it weighs no study",
             f"uses that do: {', '.join(shipped())}; or a TOML file with `[requests]`",
         )
-    return _of(use, use.name if is_file else word)
+    return _operation_mix(use, use.name if is_file else word)
 
 
-def _of(use: uses.Use, name: str) -> OperationMix:
+def _operation_mix(use: uses.Use, name: str) -> OperationMix:
     assert use.requests is not None
     return OperationMix(
         name, use.title, use.requests.threads, {str(name): share for name, share in use.requests.operations.items()}
@@ -165,12 +165,12 @@ def _threads(record: Record) -> int:
 
 def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: str) -> list[Observation]:
     """One observation per repetition, setting and metric; only where every weighed combination has one."""
-    made = []
+    scores = []
     # A metric that some kind of trial never gives (too few operations for p99) is weighed over the others.
     for place, logs in complete([o for o in single if is_usable(o)], dict.fromkeys(weights, name)):
         total = sum(weights[combination] for combination in logs)
-        made.append(joined(place, sum(weights[combination] / total * log for combination, log in logs.items())))
-    return made
+        scores.append(joined(place, sum(weights[combination] / total * log for combination, log in logs.items())))
+    return scores
 
 
 def _ratios(verdicts: Sequence[Verdict], setting: str, reference: str) -> dict[str, tuple[float, float, float]]:

@@ -50,9 +50,9 @@ class Evicted:
 
 def cached_bytes(descriptor: int) -> int:
     """Bytes of an open regular file that lie in the page cache, in whole pages."""
-    asked, found = _Range(0, 0), _Cachestat()
-    if _libc.syscall(SYS_CACHESTAT, descriptor, ctypes.byref(asked), ctypes.byref(found), 0) == 0:
-        return int(found.cache) * PAGE
+    asked, counts = _Range(0, 0), _Cachestat()
+    if _libc.syscall(SYS_CACHESTAT, descriptor, ctypes.byref(asked), ctypes.byref(counts), 0) == 0:
+        return int(counts.cache) * PAGE
     if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP):
         raise OSError(ctypes.get_errno(), "cachestat")
     return _by_mincore(descriptor) * PAGE

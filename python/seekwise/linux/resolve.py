@@ -163,13 +163,14 @@ def resolve_path(stack: Stack, path: str | Path) -> ResolvedPath:
         return _live_path(stack, asked)
     if asked.startswith("/dev/"):
         raise UsageError(
-            f"{asked} is no device of this captured machine", hint="`seekwise devices --root …` lists them"
+            f"{asked} is no device of this captured machine", hint=f"`seekwise devices --root {stack.root}` lists them"
         )
     absolute = PurePosixPath(os.path.normpath("/" + asked.lstrip("/")))
     mount = mount_of(stack.mounts, absolute)
     if mount is None:
         raise UsageError(
-            f"{asked} lies on no mount of this captured machine", hint="`seekwise devices --root …` lists them"
+            f"{asked} lies on no mount of this captured machine",
+            hint=f"`seekwise devices --root {stack.root}` lists them",
         )
     return _on_mount(stack, asked, mount, None)
 

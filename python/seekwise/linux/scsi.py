@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from seekwise.linux import ata, raid_controllers, sysfs
+from seekwise.linux import ata, raid_controllers, smr, sysfs
 from seekwise.linux.pci import RAID_CLASS, pci_facts
 from seekwise.linux.raid_card import card_facts
 from seekwise.linux.sysfs import Node
@@ -72,9 +72,10 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         model, firmware, serial = own.model or model, own.firmware or firmware, own.serial or serial
         rpm = own.rotation_rpm
         details |= {"ncq_supported": own.ncq_supported, "ncq_depth": own.ncq_depth, "look_ahead": own.look_ahead}
-        details["shingled"] = own.shingled or None
+        details["shingled"] = own.shingled
     elif vendor and not is_ata:
         model = f"{vendor} {model or ''}".strip()
+    details["shingled"] = details.get("shingled") or smr.is_listed(model) or None
     details["rotation_rpm"] = rpm
     details["protocol"] = "sata" if is_ata and transport not in ("sata", "ata") else None
     details["wwid"] = tree.word(f"{here}/wwid")

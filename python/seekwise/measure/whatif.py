@@ -263,12 +263,12 @@ def run_of(
             for number, key in enumerate(keys):
                 index = len(trials)
                 trials.append(Trial(index, repetition, number, place, "candidate", seed))
-                made = phase_of(phase, groups, key)
+                recorded_phase = phase_of(phase, groups, key)
                 records.append(
                     Record(
                         run_id=run.run_id, trial=index, repetition=repetition, combination=combinations[number].key, setting=setting.label,
                         factors=combinations[number].factors(Setting(setting.label, setting.values)), provenance="simulated",
-                        seed=seed, started_at=now(), phases=(made,) if made.ios else (),
+                        seed=seed, started_at=now(), phases=(recorded_phase,) if recorded_phase.ios else (),
                         settings_seen={SYSTEM: _seen(outcomes[repetition - 1]["settings"])},
                         environment={
                             "model": release(), "model_version": _core.model_version(),

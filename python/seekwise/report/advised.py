@@ -136,7 +136,7 @@ class _TuneAdvice:
                 f"run {run_id} has no one setting for everything: {', '.join(wants)}",
                 " or ".join(f"`--for {purpose}`" for purpose in divided),
             )
-        changes = plan.of(self.choice.setting).changes if self.choice.changes else {}
+        changes = plan.candidate(self.choice.setting).changes if self.choice.changes else {}
         return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
 
     def document(self) -> TuneAdvice:

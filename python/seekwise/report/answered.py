@@ -52,8 +52,6 @@ class Question:
     """Where what is in force differs from itself, in words."""
     purpose: Purpose | None = None
     """The purpose that was asked for by name."""
-    longer: str = ""
-    """A budget that would tell more, as `5m`; empty where none does."""
 
     @property
     def now(self) -> str:
@@ -122,6 +120,14 @@ def headline(asked: Question) -> str:
     return " ".join([*said, rest] if rest else said)
 
 
+def may_cost(asked: Question) -> bool:
+    """Whether staying may cost what is worth a longer run."""
+    choices = [
+        choice for choice in (asked.choice, *asked.purposes.values()) if choice is not None and not choice.changes
+    ]
+    return any(choice.alternative is not None or choice.regret_high >= LITTLE_REGRET for choice in choices)
+
+
 def _is_open(purpose: Choice, whole: Choice) -> bool:
     """Whether staying may well cost those of one purpose something that the average over all hides."""
     is_hidden = purpose.regret_high >= LITTLE_REGRET > whole.regret_high
@@ -137,27 +143,29 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
         gains = _effects(asked, choice.setting, better=True, purpose=purpose)
         gains = gains or _effects(asked, choice.setting, better=True, purpose=purpose, probable=True)
         costs = _effects(asked, choice.setting, better=False, purpose=None, probable=True)
-        told = [*gains, *costs]
+        effects = [*gains, *costs]
         if not gains:
-            told = [
+            effects = [
                 f"about {percent(choice.expected_gain)} better on average ({100 * choice.p_gain:.0f} % sure)",
                 *costs,
             ]
-        if not costs and not any(each.verdict == "unknown" for one in asked.judged if (each := one.of(choice.setting))):
-            told.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
+        if not costs and not any(
+            standing.verdict == "unknown" for one in asked.judged if (standing := one.standing(choice.setting))
+        ):
+            effects.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
         if not asked.is_set:
             # What a study compares with is no reader's setting in force.
-            told[0] = f"compared with {_base(asked.in_force, choice.setting)}: {told[0]}"
-        return f"{start}{verb}{choice.setting}. {_sentence(told)}"
+            effects[0] = f"compared with {_base(asked.in_force, choice.setting)}: {effects[0]}"
+        return f"{start}{verb}{choice.setting}. {_sentence(effects)}"
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
     if choice.alternative is None and _are_alike(asked):
         # What follows says it of all settings at once.
         return f"{keep}."
-    found = _alternative(asked, choice, purpose)
-    if start and found.startswith(":"):
+    against = _alternative(asked, choice, purpose)
+    if start and against.startswith(":"):
         # One colon in a sentence is enough.
-        found = f";{found[1:]}"
-    return f"{keep}{found}" if found else f"{keep}."
+        against = f";{against[1:]}"
+    return f"{keep}{against}" if against else f"{keep}."
 
 
 def _base(base: str, chosen: str) -> str:
@@ -175,7 +183,7 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
         costs = _effects(asked, name, better=False, purpose=None)
         if gains or costs:
             text += f"{':' if gains else ', but'} {', '.join([*gains, *costs])}"
-        return f"{text}. --budget {asked.longer} tells more." if asked.longer else f"{text}."
+        return f"{text}."
     striking = _most_striking(asked, purpose)
     if striking is None and choice.regret_high < NO_REGRET:
         return f": no other {asked.what} is expected to bring anything."
@@ -184,10 +192,7 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
         return (
             f": no other {asked.what} is expected to bring more than {high}."
             if choice.regret_high < LITTLE_REGRET
-            else (
-                f": another {asked.what} could bring {high} at most"
-                + (f"; --budget {asked.longer} tells more." if asked.longer else ".")
-            )
+            else f": another {asked.what} could bring {high} at most."
         )
     gains = _effects(asked, striking, better=True, purpose=purpose)
     costs = _effects(asked, striking, better=False, purpose=None)
@@ -224,7 +229,7 @@ def _named_effects(
     """{what is counted: effect}, at most `EFFECTS_MOST`."""
     found: list[tuple[float, str, Judged, CandidateVerdict]] = []
     for judged in asked.judged:
-        standing = judged.of(setting)
+        standing = judged.standing(setting)
         if standing is None or standing.ratio is None or not _goes(judged, standing, better=better, probable=probable):
             continue
         if better and purpose not in (None, judged.purpose):
@@ -326,7 +331,7 @@ def rows(asked: Question, *, every: bool = False) -> list[UseRow]:
         known = [
             s for s in judged.standings if s.setting != judged.base and s.value is not None and s.ratio is not None
         ]
-        if not known or judged.of(asked.in_force) is None:
+        if not known or judged.standing(asked.in_force) is None:
             continue
         shown = known if every else _telling(judged, known, against, asked.purpose)
         first = (min(order(standing) for standing in shown),) if every else ()
@@ -365,7 +370,7 @@ def order(standing: CandidateVerdict) -> tuple[int, float]:
 def _row(judged: Judged, standing: CandidateVerdict, asked: Question) -> UseRow:
     """Of a run that was measured, the setting in force with its value and the other one with what is to be expected of
     it: both agree with the difference beside them."""
-    mine = judged.of(asked.in_force)
+    mine = judged.standing(asked.in_force)
     value, other = mine.value if mine else None, standing.value
     if asked.is_set and value is not None and standing.ratio is not None:
         other = value * standing.ratio
@@ -377,7 +382,7 @@ def statement(judged: Judged, standing: CandidateVerdict) -> str:
     """What a setting is against the one in force: `26 % shorter (20 to 31)`, `no difference (below 5 %)`,
     `not measured long enough: −20 to +30 %`."""
     text = _statement(judged, standing)
-    base = judged.of(judged.base)
+    base = judged.standing(judged.base)
     usual = base.stalls / max(base.periods, 1) if base is not None else 0.0
     if standing.stalls >= 2 and standing.stalls / max(standing.periods, 1) > usual:
         text += f"; stood still in {standing.stalls} of {standing.periods} periods"

@@ -149,6 +149,7 @@ def table(answer: DesignChoice) -> QuestionTable:
         ],
         caption="CPU: host time per request.",
         brief=tuple(place for place, row in enumerate(answer.rows) if row in brief),
+        bars=(3, 4, 5),
     )  # fmt: skip
 
 
@@ -167,7 +168,7 @@ def shortened_front(answer: DesignChoice) -> list[ArrayResult]:
 def _how(asked: kept.Asked) -> str:
     return (
         f"Simulated: {asked.title}, Linux {asked.kernel}; random requests reach {capacity_text(asked.data_bytes)}. "
-        f"All {asked.combinations} combinations in {asked.trials} trials."
+        f"{asked.combinations:,} combinations in {asked.trials} trials."
     )
 
 

@@ -14,7 +14,7 @@ from seekwise.store.record import Record
 from seekwise.workload.study.quantity import bytes_text
 
 WORDS = {
-    "internal": "an internal bitmap",
+    "internal": "an internal bitmap with mdadm's chunks",
     "internal-1g": "an internal bitmap with chunks of 1 GiB",
     "lockless": "a lockless bitmap",
 }
@@ -109,7 +109,7 @@ def table(rows_of_table: Sequence[BitmapRow]) -> QuestionTable:
         if before is None or _most(row, kinds) > _most(rows_of_table[before], kinds):
             dearest[row.array] = place
     caption = f"Random writes of {sizes} a second{thousands}; in brackets: against none."
-    return QuestionTable(heads, body, caption, brief=tuple(dearest.values()))
+    return QuestionTable(heads, body, caption, brief=tuple(dearest.values()), bars=tuple(range(2, len(heads))))
 
 
 def _most(row: BitmapRow, kinds: Sequence[str]) -> float:

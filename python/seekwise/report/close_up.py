@@ -217,12 +217,12 @@ def stretch(
     and writes."""
     from seekwise.report.metric_words import shown_setting
 
-    known = looks.of([shown_setting(excerpt.setting) for excerpt in close])
+    known = looks.by_label([shown_setting(excerpt.setting) for excerpt in close])
     rows = [
         row(excerpt, known[shown_setting(excerpt.setting)], (cpu_us or {}).get(excerpt.setting)) for excerpt in close
     ]
     threads = threads_of(close)
-    places = close_up_svg.Range.of(close)
+    places = close_up_svg.Range.spanning(close)
     panels = Markup("").join(
         close_up_svg.panel(excerpt, one.look, threads, places, f"{three(one.iops)} I/O per second")
         for excerpt, one in zip(close, rows, strict=True)
@@ -295,8 +295,8 @@ def row(close: CloseUp, look: Look, cpu_us: float | None = None) -> StretchRow:
         cpu_us,
         close.from_memory,
         statistics.fmean(one.sectors for one in close.requests) / 2 if close.requests else 0.0,
-        Waits.of(close, write=False),
-        Waits.of(close, write=True),
+        Waits.from_close_up(close, write=False),
+        Waits.from_close_up(close, write=True),
     )
 
 

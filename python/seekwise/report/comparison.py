@@ -33,7 +33,6 @@ VALUE_UNITS = {
     "p99": (1e6, "ms"),
     "cpu_efficiency": (1.0, "MB/CPU s"),
 }
-OUTCOMES = ("regression", "improvement", "unconfirmed", "equal", "undecided")
 NOT_INTERLEAVED = "The runs were not interleaved: something else may have changed between them."
 
 
@@ -49,7 +48,7 @@ class ChangeRow:
     low: float
     high: float
     outcome: str
-    """One of OUTCOMES."""
+    """regression, improvement, unconfirmed, equal or undecided."""
     before: str = ""
     """Values of both runs with their unit; empty where they are not known."""
     after: str = ""
@@ -106,7 +105,7 @@ class Pairing:
     document: Any = None
     """What `--json` prints."""
 
-    def of(self, outcome: str) -> list[ChangeRow]:
+    def with_outcome(self, outcome: str) -> list[ChangeRow]:
         """Rows of that outcome, the greatest difference first."""
         return sorted((row for row in self.rows if row.outcome == outcome), key=lambda row: -abs(row.gain_log))
 
@@ -114,9 +113,9 @@ class Pairing:
     def headline(self) -> str:
         """The whole comparison in one sentence."""
         names = name_of(self.new), name_of(self.base)
-        worse, better = self.of("regression"), self.of("improvement")
-        equal, undecided = len(self.of("equal")), len(self.of("undecided"))
-        if not worse and not better and (once := self.of("unconfirmed")):
+        worse, better = self.with_outcome("regression"), self.with_outcome("improvement")
+        equal, undecided = len(self.with_outcome("equal")), len(self.with_outcome("undecided"))
+        if not worse and not better and (once := self.with_outcome("unconfirmed")):
             shown = (
                 "one pair of runs shows"
                 if self.pairs_of_runs == 1
@@ -166,10 +165,12 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
     Where nothing differs, what the runs cannot exclude.
     """
     said = [*wrapped(pairing.headline, width), *wrapped(pairing.note, width)]
-    if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1:
+    if pairing.with_outcome("unconfirmed") and pairing.pairs_of_runs == 1:
         said += wrapped(_how_to_confirm(pairing), width)
-    differs = [outcome for outcome in ("regression", "improvement", "unconfirmed") if pairing.of(outcome)]
-    shown = [section for section in SECTIONS if pairing.of(section)] if everything else differs or ["undecided"]
+    differs = [outcome for outcome in ("regression", "improvement", "unconfirmed") if pairing.with_outcome(outcome)]
+    shown = (
+        [section for section in SECTIONS if pairing.with_outcome(section)] if everything else differs or ["undecided"]
+    )
     room = 10**6 if everything else LINES_MOST - len(said) - 4
     for outcome in shown:
         blocks = _section(pairing, outcome, width)
@@ -182,9 +183,9 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
             said += block
             room -= len(block)
     left = [
-        f"{SECTIONS[outcome]}: {counted(len(pairing.of(outcome)), 'figure')}"
+        f"{SECTIONS[outcome]}: {counted(len(pairing.with_outcome(outcome)), 'figure')}"
         for outcome in ("equal", "undecided")
-        if outcome not in shown and pairing.of(outcome)
+        if outcome not in shown and pairing.with_outcome(outcome)
     ]
     common = _common(pairing.rows)
     below = [f"Each: {', '.join(common)}."] if common else []
@@ -194,7 +195,7 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
 
 def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
     """Lines of each row of one outcome, the head first; the subject gives way by wrapping, never the values."""
-    rows = pairing.of(outcome)
+    rows = pairing.with_outcome(outcome)
     if not rows:
         return []
     names = _head(pairing.base), _head(pairing.new)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from seekwise.judge.arrays import ArrayRow
 from seekwise.judge.system_choices import SystemChoice
@@ -56,15 +57,42 @@ class Advice:
     """Labels of the settings that the headline names, where one system is all there is."""
 
 
+_QUANTITY = re.compile(r"([\d,]*\.?\d+) ?(k|µs|ms|s)?(?![\w.])")
+_FACTORS = {"k": 1e3, "µs": 1e-6, "ms": 1e-3}
+
+
+def _number(text: str) -> float | None:
+    """What a cell begins with: `153 (−61 %)`, `45.7 ms (1.6×)`, `594k`; None for `grows`, `29 h 43 min`."""
+    found = _QUANTITY.match(text)
+    return float(found[1].replace(",", "")) * _FACTORS.get(found[2], 1.0) if found else None
+
+
 @dataclass(frozen=True)
 class QuestionTable:
     """The table of a question that has one of its own: a rebuild beside programs, kinds of bitmap."""
+
+    HIDDEN: ClassVar = ("bars",)
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
     brief: tuple[int, ...] = ()
     """Places of the rows that stand on a screen without room for all; empty: all."""
+    bars: tuple[int, ...] = ()
+    """Columns whose values the page draws as well."""
+
+    @property
+    def shares(self) -> list[list[float | None]]:
+        """Per cent of the largest value of its column, for each cell that is drawn."""
+        columns = {place: [_number(row[place]) for row in self.rows] for place in self.bars}
+        most = {place: max((value for value in column if value), default=1.0) for place, column in columns.items()}
+        return [
+            [
+                100 * value / most[place] if place in columns and (value := columns[place][number]) else None
+                for place in range(len(self.heads))
+            ]
+            for number in range(len(self.rows))
+        ]
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,10 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Pa
         if any(row[metric] is not None for row in by_group[tuple(group.values())])
     ]
     if len(groups) > 3:
-        # Every metric of the fullest combination first, then throughput of the others.
-        wanted.sort(key=lambda pair: (pair[1] > 0, DRAWN.index(pair[0])))
+        # Every metric of the combination whose rates differ most, then throughput of the others, what differs first.
+        apart = [_apart(by_group[tuple(group.values())], at) for group in groups]
+        order = sorted(range(len(groups)), key=lambda number: -apart[number])
+        wanted.sort(key=lambda pair: (pair[1] != order[0], DRAWN.index(pair[0]), order.index(pair[1])))
     first: list[PanelChart] = []
     more: list[PanelChart] = []
     points = 0
@@ -76,6 +78,15 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Pa
             break
         (first if len(first) < CHARTS_FIRST else more).append(each)
     return first, more, len(wanted) - len(first) - len(more)
+
+
+def _apart(rows: Sequence[Row], at: Axes) -> float:
+    """How many times as fast the fastest is as the slowest, in the panel where that is most."""
+    panels: dict[object, list[float]] = {}
+    for row in rows:
+        if row["rate_mb_s"]:
+            panels.setdefault(row[at.panel] if at.panel else None, []).append(row["rate_mb_s"])
+    return max((max(rates) / min(rates) for rates in panels.values()), default=0.0)
 
 
 def figure(
@@ -150,11 +161,11 @@ def with_unit(panels: list[Panel], title: str) -> tuple[list[Panel], str]:
 def looks_for(looks: Looks, table: Frame, name: str | None) -> dict[str, Look]:
     """Looks of all levels of a factor; one for charts without colours."""
     if name is None:
-        return {view.title: looks.of(["all"], kind="none")["all"] for view in VIEWS.values()}
+        return {view.title: looks.by_label(["all"], kind="none")["all"] for view in VIEWS.values()}
     levels = table.factors[name]
     ordered = all(is_number(level) for level in levels)
     kind = "setting" if name in table.subject else name
-    return looks.of([shown(name, level) for level in levels], ordered=ordered, kind=kind)
+    return looks.by_label([shown(name, level) for level in levels], ordered=ordered, kind=kind)
 
 
 def tip(row: Row, metric: str) -> str:

@@ -53,10 +53,6 @@ class Frame:
         """Label of the axis of a factor or metric; the name without `_` where no title is known."""
         return TITLES.get(name, name.replace("_bytes", "").replace("_", " "))
 
-    def shown(self, name: str, value: object) -> str:
-        """With its unit, e.g. `64 KiB` for a request size."""
-        return shown(name, value)
-
 
 TITLES = {
     "operation": "operation",

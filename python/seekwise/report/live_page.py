@@ -46,7 +46,7 @@ def write(path: Path, outcome: LiveOutcome) -> Path:
 def html(outcome: LiveOutcome) -> str:
     """The whole page as text."""
     looks = Looks()
-    known = looks.of([candidate.label for candidate in outcome.plan.candidates])
+    known = looks.by_label([candidate.label for candidate in outcome.plan.candidates])
     environment_seen = environment_of(outcome.records)
     blocks = {use.name: _blocks(outcome, use, known) for use in outcome.plan.uses}
     measured = [use for use in outcome.plan.uses if blocks[use.name]]
@@ -112,7 +112,7 @@ def _panels(outcome: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
     asked = tune_answer.question(outcome)
     made = []
     for judged in outcome.found.judged:
-        base, chosen = judged.of(in_force), asked.chosen(judged)
+        base, chosen = judged.standing(in_force), asked.chosen(judged)
         if base is None or not base.value or not judged.rounds:
             continue
         others = [standing for standing in judged.standings if standing.setting != in_force and standing.value]
@@ -153,7 +153,7 @@ def _stretches(
             for use in uses
             if (
                 stretch := close_up.of_traced(
-                    excerpt.kept(outcome.plan.extra, use.name), looks, use.title, _capacity(outcome)
+                    excerpt.stretches(outcome.plan.extra, use.name), looks, use.title, _capacity(outcome)
                 )
             )
         }
@@ -193,7 +193,7 @@ WHY_NOTE = {
 def pictures(outcome: LiveOutcome) -> list[tuple[str, str]]:
     """(name, SVG) of losses, time series and latencies of each use; their text and colours stand inside."""
     looks = Looks()
-    known = looks.of([candidate.label for candidate in outcome.plan.candidates])
+    known = looks.by_label([candidate.label for candidate in outcome.plan.candidates])
     made = []
     for use in outcome.plan.uses:
         drawn = _use(outcome, use, known, _blocks(outcome, use, known))
@@ -266,7 +266,7 @@ def _block(outcome: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> Loss
     rows.sort(key=lambda row: row.factor if row.factor is not None else math.inf)
     name = metric_name(judged)
     picture = distances(sorted(rows, key=lambda row: row.look.css), name)
-    words = answered.statement(judged, standing) if chosen is not None and (standing := judged.of(chosen)) else ""
+    words = answered.statement(judged, standing) if chosen is not None and (standing := judged.standing(chosen)) else ""
     return LossBlock(judged.use, name, tune_answer.best_text(judged), tuple(rows), picture, words, judged=judged)
 
 

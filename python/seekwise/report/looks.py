@@ -73,9 +73,9 @@ class Looks:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Look] = {}
 
-    def of(self, labels: Sequence[str], *, ordered: bool = False, kind: str = "setting") -> dict[str, Look]:
+    def by_label(self, labels: Sequence[str], *, ordered: bool = False, kind: str = "setting") -> dict[str, Look]:
         """{label: look} in this order."""
-        made: dict[str, Look] = {}
+        looks: dict[str, Look] = {}
         schedulers_ = {SCHEDULER_STYLE[own][0] for own in map(scheduler_of, labels) if own is not None}
         palette = [colour for colour in PALETTE if colour not in schedulers_] or list(PALETTE)
         for number, label in enumerate(labels):
@@ -84,8 +84,8 @@ class Looks:
                 taken = {look.mark for (other, _), look in self._known.items() if other == kind}
                 look = self._made(label, number, len(labels), taken, palette, ordered=ordered)
                 self._known[kind, label] = look
-            made[label] = look
-        return made
+            looks[label] = look
+        return looks
 
     def _made(
         self, label: str, number: int, count: int, taken: set[str], palette: Sequence[str], *, ordered: bool

@@ -156,7 +156,7 @@ def _block(
     ordered = all(label[:1].isdigit() for label in labels)
     if ordered:
         labels.sort(key=lambda label: float(re.match(r"[\d.]+", label)[0]))  # type: ignore[index]
-    known = looks.of(labels, ordered=ordered)
+    known = looks.by_label(labels, ordered=ordered)
     chosen = _chosen(content, system)
     limit = 1 / (1 - THRESHOLD_SHARE[metric]) if more_is_better(metric) else 1 + THRESHOLD_SHARE[metric]
     now = content.plan.systems[0].scheduler if content.plan is not None and content.plan.backend == "kernel" else None

@@ -45,17 +45,6 @@ SHORT_NAMES = {
 """Beside the name of a job."""
 
 
-WHOLE_CLOSE = 0.05
-"""A threshold this close to whole per cents was given in them, as a ratio: 3 % more, 5 % more."""
-
-
-def within(threshold: float) -> str:
-    """`within 3 %`. `threshold` is a loss: where 3 % more counts, the lower value is 2.9 % less; what is said is the 3
-    % of the rule."""
-    whole = round(100 * threshold) / 100
-    return f"within {percent(whole if abs(threshold - whole) <= WHOLE_CLOSE * whole else threshold)}"
-
-
 def metric_name(judged: Judged | str) -> str:
     """`p99 latency`, `time per start`, `background throughput`, `throughput of stores`."""
     if not isinstance(judged, str):
@@ -188,9 +177,17 @@ def effect(judged: Judged, standing: CandidateVerdict) -> str:
             return f"{name} {percent(abs(standing.ratio - 1))} {'shorter' if standing.ratio < 1 else 'longer'}"
         return _quicker(name, 1 / standing.ratio, 1 / standing.high, 1 / standing.low, "quicker")
     if judged.kind in ("done", "rate"):
-        name = units if judged.unit == "/s" and judged.work else judged.job or judged.use
+        name = units if judged.unit == "/s" and judged.work else judged.job or _load(judged.use)
         return _quicker(name, standing.ratio, standing.low, standing.high, "faster")
-    return f"{subject(judged) if judged.job else f'{judged.use} {subject(judged)}'} {change_text(standing, judged)}"
+    return (
+        f"{subject(judged) if judged.job else f'{_load(judged.use)} {subject(judged)}'} {change_text(standing, judged)}"
+    )
+
+
+def _load(use: str) -> str:
+    """`random read (iodepth 32)`: a figure follows, and two numbers in a row are read as one."""
+    operation, _, rest = use.partition(", ")
+    return f"{operation} ({rest})" if rest else operation
 
 
 def _quicker(name: str, speed: float, low: float, high: float, up: str) -> str:

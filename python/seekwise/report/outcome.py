@@ -107,14 +107,14 @@ def content_of(study_outcome: StudyOutcome) -> ReportContent:
 
 def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
     """What a reader must know beside the answer, in sentences."""
-    found = (
+    notes = (
         *plan.notes,
         invalid_note(records),
         *believable.implausible(records),
         *condition_notes(records),
         *said,
     )
-    return [note for note in found if note]
+    return [note for note in notes if note]
 
 
 def _subject(facts: SystemFacts) -> str:
@@ -126,7 +126,7 @@ def _own_table(records: Sequence[Record]) -> QuestionTable | None:
         return rebuild.table(rebuilds)
     if bitmaps := bitmap_rows(records):
         return bitmap.table(bitmaps)
-    return None
+    return whatif_answer.table_of(records)
 
 
 CONDITIONS = {"missing", "resync_kib_s", "sync_action", "sync_speed_max"}
@@ -272,7 +272,7 @@ def one_at_a_time(asked: Question, plan: Plan) -> str:
         able = [
             standing
             for label, own in values.items()
-            if (standing := figure.of(label)) is not None
+            if (standing := figure.standing(label)) is not None
             and standing.ratio is not None
             and label != asked.in_force
             and {name for name in names if own.get(name) != base.get(name)} == set(changed)

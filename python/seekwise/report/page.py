@@ -91,9 +91,10 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
     return {
         "headline": sentence(content.advice.headline),
         "reasons": [sentence(one_line(reason)) for reason in reasons(content, blocks)],
-        # The table of arrays has what the reasons say of each: it has to stand on the first screen.
-        "reasons_first": 0 if content.arrays else REASONS_FIRST,
-        "answered": answered.rows(content.question) if content.question is not None else [],
+        # A table has what the reasons say of each: it has to stand on the first screen.
+        "reasons_first": 0 if content.arrays or content.question is not None else REASONS_FIRST,
+        "answered": (rows := answered.rows(content.question) if content.question is not None else []),
+        "shares": [_shares(row) for row in rows],
         "by_system": by_system.rows_of(content),
         "settings": by_system.settings_of(content),
         "cautions": [sentence(one_line(text)) for text in content.advice.caution],
@@ -104,6 +105,15 @@ def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
         "has_chosen": any(row.chosen for block in blocks for row in block.rows),
         "axis": live_svg.loss_axis(),
     }
+
+
+def _shares(row: answered.UseRow) -> tuple[float, float]:
+    """Per cent of the larger of both values."""
+    both = [
+        standing.value or 0.0 if (standing := row.judged.standing(name)) else 0.0
+        for name in (row.judged.base, row.other)
+    ]
+    return 100 * both[0] / (max(both) or 1.0), 100 * both[1] / (max(both) or 1.0)
 
 
 def _arrays(content: ReportContent) -> dict[str, object]:
@@ -182,6 +192,8 @@ OPENERS = {
     "no",
     "simulated:",
     "values",
+    "values:",
+    "with",
     "drift:",
     "random",
     "sequential",
@@ -217,7 +229,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         curves = [(name, points) for name, bins in sorted(histograms.items()) if (points := why.nines(bins))]
         if not curves or len(curves) > 12:
             continue
-        known_looks = looks.of([name for name, _ in curves])
+        known_looks = looks.by_label([name for name, _ in curves])
         picture = live_svg.nines(
             [(f"series {known_looks[name].css}", known_looks[name].dash, points) for name, points in curves],
             f"Latency of {operations.name(operation).lower()} by the share of faster requests",

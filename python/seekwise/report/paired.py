@@ -37,7 +37,7 @@ class Compared:
     provenance: str
 
     @classmethod
-    def of(cls, side: ComparedRun) -> Compared:
+    def from_run(cls, side: ComparedRun) -> Compared:
         """As a comparison names it."""
         return cls(side.run_id, side.provenance)
 
@@ -280,7 +280,7 @@ def _device(facts: dict[str, Any]) -> str:
 
 
 def _document(comparison: comparing.Comparison, sides: Sequence[ComparedRun]) -> Compare:
-    base, new = map(Compared.of, sides)
+    base, new = map(Compared.from_run, sides)
     return Compare(
         base,
         new,

@@ -125,12 +125,13 @@ def table(table_rows: Sequence[RebuildRow]) -> QuestionTable:
     for row in table_rows:
         cells = [_short(row.array), f"{row.limit_kib_s:,}"]
         for unit in units:
-            each = row.units.get(unit)
-            if each is None:
+            unit_time = row.units.get(unit)
+            if unit_time is None:
                 cells += ["–", "–"]
             else:
-                slowed = f" ({_times(each.ratio)})" if each.ratio and math.isfinite(each.ratio) else ""
-                cells += [long_text(each.seconds), f"{seconds_text(each.meanwhile_s)}{slowed}"]
+                slowed = f" ({_times(unit_time.ratio)})" if unit_time.ratio and math.isfinite(unit_time.ratio) else ""
+                cells += [long_text(unit_time.seconds), f"{seconds_text(unit_time.meanwhile_s)}{slowed}"]
         body.append(cells)
     ends = [limit.row for limit in limits(table_rows)]
-    return QuestionTable(heads, body, brief=tuple(place for place, row in enumerate(table_rows) if row in ends))
+    brief = tuple(place for place, row in enumerate(table_rows) if row in ends)
+    return QuestionTable(heads, body, brief=brief, bars=tuple(range(3, len(heads), 2)))

@@ -13,10 +13,10 @@ from rich.table import Table
 from seekwise.judge import arrays
 from seekwise.judge.arrays import ArrayRow
 from seekwise.number_text import plain_settings, three
-from seekwise.report import by_system, tune_answer, whatif_answer
+from seekwise.report import by_system, tune_answer
 from seekwise.report.by_system import SystemRow
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.layout import WIDTH, columns, joined, plain_table, print_columns, print_lines, say, wrapped
+from seekwise.report.layout import WIDTH, columns, joined, plain_table, print_columns, print_lines, wrapped
 from seekwise.report.rows import summary_rows, trial_rows, varied_dimensions
 from seekwise.simulate.gain_error import gain_error
 from seekwise.store import operations
@@ -286,11 +286,7 @@ def _print_table(content: ReportContent, console: Console, *, everything: bool, 
     if everything and content.winners:
         console.print()
         print_winners(content, console)
-    elif predicted := whatif_answer.table_of(content.records):
-        console.print()
-        for line in predicted:
-            say(line, console)
-    elif not content.winners:
+    elif not content.winners and not content.table:
         console.print()
         print_figures(content, console, everything=everything, rows_most=rows_most)
 

@@ -38,7 +38,6 @@ def question(found: LiveOutcome) -> Question:
         "scheduler" if varied == {"scheduler"} else "setting",
         unsteady=_unsteady(found),
         purpose=found.purpose,
-        longer=f"{_next_budget(found.plan.budget_s)}m" if found.plan.provenance == "measured" else "",
     )
 
 
@@ -102,16 +101,12 @@ def open_text(found: LiveOutcome) -> str | None:
         return None
     others = [(entry, s) for entry in found.found.judged for s in entry.standings if s.setting != entry.base]
     unknown = sum(s.verdict == "unknown" and not other.is_probable(s) for other, s in others)
-    if found.choice is None and found.plan.provenance == "measured":
-        return f"Measure longer: --budget {_next_budget(found.plan.budget_s)}m."
-    if not unknown:
+    text = f"{unknown} of {len(others)} comparisons were not measured long enough" if unknown else ""
+    if found.plan.provenance != "measured":
+        return f"{text}." if text else None
+    if found.choice is not None and not unknown and not answered.may_cost(question(found)):
         return None
-    text = f"{unknown} of {len(others)} comparisons were not measured long enough"
-    return (
-        f"{text}; --budget {_next_budget(found.plan.budget_s)}m tells more."
-        if found.plan.provenance == "measured"
-        else f"{text}."
-    )
+    return f"{text}{'; ' if text else ''}--budget {_next_budget(found.plan.budget_s)}m tells more."
 
 
 def _next_budget(seconds: float) -> int:

@@ -28,7 +28,7 @@ class Waits:
     count: int
 
     @classmethod
-    def of(cls, close: CloseUp, *, write: bool) -> Waits:
+    def from_close_up(cls, close: CloseUp, *, write: bool) -> Waits:
         """Means over the requests that were done in the stretch; all 0 where there are none."""
         return cls(*close.latency_of(write=write))
 

@@ -3,19 +3,30 @@ output of its run say the same."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import zip_longest
 
-from seekwise.judge.predicted import OPEN_P99, Recorded, WhatIfRow, as_good, carries, ranked, recorded, rows
+from seekwise.judge.predicted import (
+    OPEN_MOST,
+    OPEN_P99,
+    TIE,
+    Recorded,
+    WhatIfRow,
+    as_good,
+    carries,
+    ranked,
+    recorded,
+    rows,
+)
 from seekwise.number_text import by, listed
-from seekwise.report.content import Advice
+from seekwise.report.content import Advice, QuestionTable
 from seekwise.store.record import Record
 from seekwise.trace.load import FOREGROUND
 
 ROWS_SHOWN = 8
 GROUPS_SHOWN = 3
 NAMED_MOST = 3
-Found = Mapping[tuple[str, str], WhatIfRow]
+HEADS = ("setting", "p50", "p99", "MB/s", "IOPS", "time")
 
 
 def sentence(order: Sequence[WhatIfRow], load: Recorded | None) -> str:
@@ -27,7 +38,7 @@ def sentence(order: Sequence[WhatIfRow], load: Recorded | None) -> str:
         whom = "It cannot" if len(order) == 1 else f"None of the {len(order)} can"
         return f"{whom} carry this load of {_number(load.iops)} requests/s: {rates}."
     able = [row for row in order if carries(row, load)]
-    against = _against(best.p99_ns, load)
+    against = _against(best, load)
     if len(order) == 1:
         return f"With {best.setting} the foreground's p99 would be {time_word(best.p99_ns)}{against}."
     if len(ties) == len(able) and len(able) > 1:
@@ -45,62 +56,62 @@ def sentence(order: Sequence[WhatIfRow], load: Recorded | None) -> str:
     return said
 
 
-def _against(p99_ns: float, load: Recorded | None) -> str:
-    """How that compares with the recording."""
+def _against(best: WhatIfRow, load: Recorded | None) -> str:
+    """How that compares with the recording: its p99, and where requests wait for each other the time for the same
+    work."""
     if load is None or not load.p99_ns:
         return ""
-    ratio = p99_ns / load.p99_ns
-    if 1 / 1.05 < ratio < 1.05:
-        return f", as recorded ({time_word(load.p99_ns)})"
+    ratio = best.p99_ns / load.p99_ns
     word = "longer" if ratio > 1 else "shorter"
-    return f", {by(max(ratio, 1 / ratio), word, of_rate=ratio < 1)} than recorded ({time_word(load.p99_ns)})"
-
-
-def table(
-    order: Sequence[WhatIfRow],
-    found: Found,
-    programs: Sequence[str],
-    load: Recorded | None,
-    opened: Mapping[str, float] | None = None,
-) -> list[str]:
-    """`opened`: {setting: p99 where every request comes at its recorded time}. The recording, the foreground of each
-    setting, then each group of programs where there are several; at most 80 columns."""
-    width = min(max([len("as recorded"), *(len(row.setting) for row in order)]), 26 if opened else 36)
-    head = f"{'setting':{width}} {'p50':>8} {'p99':>8} {'MB/s':>7} {'IOPS':>7} {'time':>7}"
-    said = [head + (f" {'open p99':>9}" if opened else "")]
-    if load is not None:
-        half, tail = (time_word(latency) if latency else "–" for latency in (load.p50_ns, load.p99_ns))
-        rates = f"{_number(load.rate_bytes_per_s / 1e6):>7} {_number(load.iops):>7} {seconds(load.elapsed_s):>7}"
-        said.append(f"{'as recorded':{width}} {half:>8} {tail:>8} {rates}")
-    for row in order[:ROWS_SHOWN]:
-        more = f" {time_word(opened[row.setting]):>9}" if opened and row.setting in opened else ""
-        said += _lines(row.setting, row, width, more, is_behind=not carries(row, load))
-    if len(order) > ROWS_SHOWN:
-        said.append(f"and {len(order) - ROWS_SHOWN} more (--json has all)")
-    if opened:
-        said.append("open p99: with every request at its recorded time, whatever it waited for")
-    if len(programs) > 1 and order:
-        best = order[0].setting
-        said += ["", f"by program, with {best}:"]
-        for name in programs[:GROUPS_SHOWN]:
-            own = found.get((best, name))
-            if own is not None:
-                said += _lines(f"  {name}", own, width)
-        if len(programs) > GROUPS_SHOWN:
-            said.append(f"  and {len(programs) - GROUPS_SHOWN} more")
+    said = (
+        ", as recorded" if _is_alike(ratio) else f", {by(max(ratio, 1 / ratio), word, of_rate=ratio < 1)} than recorded"
+    )
+    said += f" ({time_word(load.p99_ns)})"
+    if load.open_share < OPEN_MOST and not _is_alike(best.elapsed_s / load.elapsed_s):
+        said += f"; the same work takes {seconds(best.elapsed_s)}, recorded {seconds(load.elapsed_s)}"
     return said
 
 
-def _lines(name: str, row: WhatIfRow, width: int, more: str = "", *, is_behind: bool = False) -> list[str]:
-    """The figures of a setting; what of its name does not fit stands below. A queue that only grows has no latency
-    worth a number."""
-    first, *rest = textwrap.wrap(name, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
-    half, tail = ("grows", "grows") if is_behind else (time_word(row.p50_ns), time_word(row.p99_ns))
-    figures = (
-        f"{first:{width}} {half:>8} {tail:>8} {_number(row.rate_bytes_per_s / 1e6):>7} "
-        f"{_number(row.iops):>7} {seconds(row.elapsed_s):>7}{more}"
-    )
-    return [figures, *rest]
+def _is_alike(ratio: float) -> bool:
+    return 1 / (1 + TIE) < ratio < 1 + TIE
+
+
+def table_of(records: Sequence[Record]) -> QuestionTable | None:
+    """The recording, the foreground of each setting, then with the best one each group of programs where there are
+    several; None for any other run."""
+    if not is_of(records):
+        return None
+    found, load, opened = rows(records), recorded(records), open_p99(records)
+    order = ranked(found, list(dict.fromkeys(record.setting for record in records)), load)
+    if not order:
+        return None
+    body = []
+    if load is not None:
+        latencies = [time_word(latency) if latency else "–" for latency in (load.p50_ns, load.p99_ns)]
+        body.append(["as recorded", *latencies, *_rates(load)])
+    body += [_cells(row.setting, row, is_behind=not carries(row, load)) for row in order]
+    brief = [*range(len(body))[: ROWS_SHOWN + 1]]
+    programs = [name for name in dict.fromkeys(name for _, name in found) if name != FOREGROUND]
+    if len(programs) > 1:
+        own = [(name, found[order[0].setting, name]) for name in programs if (order[0].setting, name) in found]
+        brief += range(len(body), len(body) + min(len(own), GROUPS_SHOWN))
+        body += [_cells(f"{order[0].setting}: {name}", row) for name, row in own]
+    if opened:
+        names = [*(["as recorded"] if load is not None else []), *(row.setting for row in order)]
+        tails = [time_word(opened[name]) if name in opened else "–" for name in names]
+        body = [[*cells, tail] for cells, tail in zip_longest(body, tails, fillvalue="–")]
+    caption = "open p99: with every request at its recorded time, whatever it waited for." if opened else ""
+    return QuestionTable([*HEADS, *(["open p99"] if opened else [])], body, caption, tuple(brief), bars=(1, 2, 3, 5))
+
+
+def _cells(name: str, row: WhatIfRow, *, is_behind: bool = False) -> list[str]:
+    """A queue that only grows has no latency worth a number."""
+    latencies = ("grows", "grows") if is_behind else (time_word(row.p50_ns), time_word(row.p99_ns))
+    return [name, *latencies, *_rates(row)]
+
+
+def _rates(row: WhatIfRow | Recorded) -> list[str]:
+    return [_number(row.rate_bytes_per_s / 1e6), _number(row.iops), seconds(row.elapsed_s)]
 
 
 def seconds(value: float) -> str:
@@ -124,19 +135,10 @@ def is_of(records: Sequence[Record]) -> bool:
     return any("program" in record.load for record in records)
 
 
-def table_of(records: Sequence[Record]) -> list[str]:
-    """The table of a stored run; empty for any other run."""
-    if not is_of(records):
-        return []
-    found, load = rows(records), recorded(records)
-    order = ranked(found, list(dict.fromkeys(record.setting for record in records)), load)
-    programs = [name for name in dict.fromkeys(name for _, name in found) if name != FOREGROUND]
-    return table(order, found, programs, load, open_p99(records))
-
-
 def open_p99(records: Sequence[Record]) -> dict[str, float]:
-    """{setting: p99 of the replay at recorded times}; empty where the run had none (`--open`)."""
-    return {record.setting: float(record.load[OPEN_P99]) for record in records if OPEN_P99 in record.load}
+    """{setting: p99 of the foreground, replayed at recorded times}; empty where the run had none (`--open`)."""
+    front = [record for record in records if record.load["program"] == FOREGROUND]
+    return {record.setting: float(record.load[OPEN_P99]) for record in front if OPEN_P99 in record.load}
 
 
 def advice(records: Sequence[Record], labels: Sequence[str], cautions: tuple[str, ...]) -> Advice | None:
@@ -148,4 +150,13 @@ def advice(records: Sequence[Record], labels: Sequence[str], cautions: tuple[str
     if not order:
         return None
     named = tuple(row.setting for row in as_good(order, load)) if len(order) > 1 else ()
-    return Advice(sentence(order, load), caution=cautions, recommended=named if len(named) < len(order) else ())
+    waits = () if load is None else (_waits_text(load.open_share),)
+    return Advice(sentence(order, load), waits, caution=cautions, recommended=named if len(named) < len(order) else ())
+
+
+def _waits_text(open_share: float) -> str:
+    """How the requests come: what hangs on the storage and what does not."""
+    return (
+        f"{100 * (1 - open_share):.0f} % of the requests wait for earlier ones, here as in the recording; "
+        f"{100 * open_share:.0f} % come at their times"
+    )

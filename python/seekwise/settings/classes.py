@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
 from seekwise.judge.decision.choose import CAP_LOG, STARVED_FACTOR, Choice
-from seekwise.judge.decision.records import ADDED_LOG, Decided, made
+from seekwise.judge.decision.records import ADDED_LOG, Decided, with_choices
 from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.decision.verdicts import Judged, judge, of_any
 from seekwise.judge.model_error import model_error
@@ -184,7 +184,7 @@ def choice(name: str, group: str | None = None) -> ClassChoice:
     decided: list[Decided] = []
     for default, _ in about.defaults:
         judged = of_any([judge(part, default, with_pairs=False) for part in parts], default)
-        decided.append(made(judged, default, SCHEDULERS))
+        decided.append(with_choices(judged, default, SCHEDULERS))
     chosen = [
         found
         for decision in decided

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seekwise.control import exact, interrupt, notice, persisted
+from seekwise.control import exact
 from seekwise.control.journal import Entry, Item, Journal
 from seekwise.control.settings import Changes, normalised
 from seekwise.errors import MissingError, SeekwiseError, UsageError
@@ -40,23 +40,6 @@ def file_for(way: str, wanted: Changes, stack: Stack) -> File:
     made = PERSISTENT[way](values, stack)
     there = exact.text(stack.root / made.path.relative_to("/"))
     return replace(made, text=merge.WAYS[way](there, made.text) if there else made.text, merged_with=there)
-
-
-def write(made: Sequence[File], journal: Journal | None = None, root: Path = Path("/")) -> Entry | None:
-    """Writes the files, journalled, all or none; None if all of them were there already."""
-    journal = journal if journal is not None else Journal()
-    with interrupt.stoppable(), interrupt.held():
-        entry = open_entry(made, journal, root)
-        if entry is None:
-            return None
-        try:
-            persisted.write_items(entry)
-            return journal.update(entry, pending=None)
-        except BaseException:
-            for item in reversed(entry.items):
-                persisted.take_back(item)
-            notice.warn(journal.close(entry))
-            raise
 
 
 def open_entry(made: Sequence[File], journal: Journal, root: Path = Path("/")) -> Entry | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from seekwise.control import lock
 from seekwise.control.process import boot_id
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.describe import passes_on
@@ -31,6 +32,7 @@ SHOWN = (
     "md/stripe_cache_size",
 )
 """Shown for every device that has them; others only where somebody sets them."""
+EITHER = "the default, or set by hand"
 NOBODY = "none of the places that were read sets it"
 
 
@@ -95,6 +97,8 @@ class DeviceStatus:
     """Every `apply` that is in force."""
     controller: State | None = None
     """What the tool of its RAID controller says of it."""
+    measured_by: int | None = None
+    """Process of seekwise that measures or sets this device now: what it changes says nothing of the time after it."""
 
     @property
     def name(self) -> str:
@@ -160,11 +164,13 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
             continue
         own = [setter for setter in who.setters if setter.device == device.name]
         values = _values(device, own, expected.get(device.name, {}), stack, tree, packages)
+        if (measured_by := lock.holder(device.name, tree.root)) is not None:
+            values = tuple(_for_now(value, measured_by) for value in values)
         idle = [setter for setter in who.ineffective if setter.device in (None, device.name)]
         values = tuple(replace(value, ineffective=tuple(_about(value.attribute, idle))) for value in values)
         applications = {id(entry.application): entry.application for entry in expected.get(device.name, {}).values()}
         stale = tuple(line for application in applications.values() for line in _stale(application, device, stack))
-        rows.append(DeviceStatus(device, values, stale, tuple(applications.values())))
+        rows.append(DeviceStatus(device, values, stale, tuple(applications.values()), measured_by=measured_by))
     present = {history.names_drive(device) for device in stack.devices.values()}
     missing = (
         [
@@ -178,6 +184,13 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
     )
     read = f"{who.read}; not there: {who.absent}" if who.absent else who.read
     return Status(tuple(rows), tuple(dict.fromkeys(missing)), [], who.places, who.not_evaluated, read)
+
+
+def _for_now(value: Value, process: int) -> Value:
+    """Of a device that is being measured: the run restores what it changes, so nothing has drifted."""
+    if value.drift or (value.source == "unknown" and value.set_by != EITHER):
+        value = replace(value, source="seekwise", set_by=f"seekwise, while it measures (process {process})")
+    return replace(value, shown=None)
 
 
 def _about(attribute: str, idle: list[Ineffective]) -> Iterator[Ineffective]:
@@ -262,7 +275,7 @@ def _value(
     if default is not None and current is not None and same_value(default, current):
         return replace(value, source="kernel", set_by="the kernel's default")
     if default is None and not value.drift:
-        return replace(value, set_by="the default, or set by hand")
+        return replace(value, set_by=EITHER)
     return replace(value, set_by=f"set by hand or by a program: {NOBODY}")
 
 

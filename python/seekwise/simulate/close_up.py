@@ -125,8 +125,8 @@ def _late_ms(phase: Spec) -> float:
 
 
 def _close_up(setting: str, spec: Spec, result: Answer, from_ms: float, span_ms: float) -> CloseUp:
-    found: Answer = json.loads(_core.describe_cell(json.dumps(spec)))
-    array = found.get("array")
+    described: Answer = json.loads(_core.describe_cell(json.dumps(spec)))
+    array = described.get("array")
     begun = result["phases"][-1]["started_ns"]
     rows = [row for row in result["trace"]["rows"] if row[0] >= begun]
     cached = spec.get("cache") is not None
@@ -134,7 +134,7 @@ def _close_up(setting: str, spec: Spec, result: Answer, from_ms: float, span_ms:
     served = _served(rows, members_only=array is not None or cached)
     if "controller" not in spec["device"]:
         served = _with_parts(served, spec["device"])
-    size = (array["member_bytes"] if array else found["capacity_bytes"]) // 512
+    size = (array["member_bytes"] if array else described["capacity_bytes"]) // 512
     # A trial that ends sooner shows its last stretch.
     end = max((time / 1e6 for time, event, *_ in rows if event in ("submit", "insert")), default=0.0)
     start = begun / 1e6 + from_ms + _late_ms(spec["phases"][-1])
@@ -147,13 +147,13 @@ def _close_up(setting: str, spec: Spec, result: Answer, from_ms: float, span_ms:
     from_memory = _from_memory(phase["latency_bins"], served) if cached else None
 
     def between(from_ms: float, length_ms: float) -> CloseUp:
-        found = cut(served, setting, from_ms, length_ms, size)
+        described = cut(served, setting, from_ms, length_ms, size)
         if cached:
-            return replace(found, ios_of_load=max(1, round(calls_per_ms * length_ms)), from_memory=from_memory)
+            return replace(described, ios_of_load=max(1, round(calls_per_ms * length_ms)), from_memory=from_memory)
         if array is None:
-            return found
+            return described
         asked = sum(event == "submit" and from_ms <= time / 1e6 <= from_ms + length_ms for time, event, *_ in rows)
-        return replace(found, drives=int(array["members"]), ios_of_load=asked)
+        return replace(described, drives=int(array["members"]), ios_of_load=asked)
 
     return replace(between(start, span_ms), whole=between(begin, start + span_ms - begin))
 

@@ -30,24 +30,24 @@ TIOTEST_RANDOM_IOS = 1000
 
 def lines(study: Study) -> list[str]:
     """Everything, section by section; a section's title is a comment."""
-    found: list[str] = []
+    setup: list[str] = []
     loads = [profiles.resolve(workload) for workload in study.workload]
     for system in study.system:
-        found += [f"# system {system.name}, as root", *_system(study, system, loads), ""]
+        setup += [f"# system {system.name}, as root", *_system(study, system, loads), ""]
     before = _before_each(study, loads)
-    found += ["# before each measurement", *before, ""] if before else []
+    setup += ["# before each measurement", *before, ""] if before else []
     for given, resolved in zip(study.workload, loads, strict=True):
         if given.profile == TIOTEST:
-            found += [f"# load {resolved.name or TIOTEST}, with tiotest itself", *tiotest(resolved), ""]
+            setup += [f"# load {resolved.name or TIOTEST}, with tiotest itself", *tiotest(resolved), ""]
         if given.program == GNOME_DISKS:
-            found += [f"# load {resolved.name or GNOME_DISKS}, with gnome-disks itself", *gnome_disks(resolved), ""]
+            setup += [f"# load {resolved.name or GNOME_DISKS}, with gnome-disks itself", *gnome_disks(resolved), ""]
         elif resolved.operations:
-            found += [
+            setup += [
                 f"# load {resolved.name or given.profile or 'load'}, as a fio job file",
                 *fio_job(resolved),
                 "",
             ]
-    return found[:-1]
+    return setup[:-1]
 
 
 def _system(study: Study, system: System, loads: Sequence[Workload]) -> list[str]:

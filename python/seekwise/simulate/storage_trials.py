@@ -191,7 +191,7 @@ def records(
     asked = [requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
     specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
     results = dict(zip(specs, trials.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
-    made = []
+    simulated = []
     for (trial, seed, attempt), group in zip(batch, asked, strict=True):
         combination = plan.combinations[trial.combination]
         memory = {"memory_bytes": combination.load.memory_limit_bytes} if combination.load.memory_limit_bytes else {}
@@ -204,7 +204,7 @@ def records(
                 spec = own[request.operation] = json.loads(str(request.spec))
                 ticks = trials.prints_ticks(spec["cell"]["queue"]["kernel"])
                 phases += phases_of(request.operation, result, combination.load, ticks=ticks)
-        made.append(
+        simulated.append(
             Record(
                 **origin(run_id, plan, trial, **memory),
                 provenance="simulated",
@@ -222,7 +222,7 @@ def records(
                 attempt=attempt,
             )
         )
-    return made
+    return simulated
 
 
 def _controller(specs: dict[str, Spec]) -> dict[str, dict[str, str]]:
@@ -241,8 +241,8 @@ def phases_of(operation: str, result: Answer, load: Load, *, ticks: bool) -> lis
     groups = [(operation, load.threads), *((other.phases[0].operation, other.threads) for other in load.beside)]
     phases = []
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
-        made = phase(name, {**result, **own}, threads, ticks=ticks)
-        phases.append(replace(made, details={**made.details, "group_threads": threads}))
+        played = phase(name, {**result, **own}, threads, ticks=ticks)
+        phases.append(replace(played, details={**played.details, "group_threads": threads}))
     return phases
 
 

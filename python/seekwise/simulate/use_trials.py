@@ -15,7 +15,7 @@ from seekwise.simulate.spec import Spec
 from seekwise.store.operations import Operation
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import System
-from seekwise.workload.study.uses import PERCENT, Job, Use
+from seekwise.workload.study.uses import PERCENT, Job, Use, is_extra
 
 MIB = 2**20
 PAGE = 4096
@@ -74,7 +74,7 @@ def played_otherwise(uses: tuple[Use, ...]) -> list[str]:
     return said
 
 
-def check_uses(uses: list[Use], *, named: bool = True) -> tuple[list[Use], list[str]]:
+def check_uses(uses: list[Use]) -> tuple[list[Use], list[str]]:
     """(uses that can be simulated, what is said of the others); UsageError when none is left."""
     return able(uses, _why_not, "measure it on a device, or choose other uses with --for")
 
@@ -84,7 +84,9 @@ def able(uses: list[Use], why_not: Callable[[Use], str | None], hint: str) -> tu
     reasons = {use.name: why for use in uses if (why := why_not(use)) is not None}
     if len(reasons) == len(uses):
         raise UsageError(f"{uses[0].title!r} {reasons[uses[0].name]}", hint=hint)
-    said = [f"{name} is left out: it {why}" for name, why in reasons.items()]
+    said = [
+        f"{use.name} is left out: it {reasons[use.name]}" for use in uses if use.name in reasons and not is_extra(use)
+    ]
     return [use for use in uses if use.name not in reasons], said
 
 

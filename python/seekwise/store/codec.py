@@ -84,7 +84,7 @@ def decode(text: str) -> Record:
     except ValueError as error:
         raise ValueError(" ".join(str(error).split())) from None
     devices = record.environment.get("devices") or []
-    if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
+    if not isinstance(devices, list) or not all(isinstance(device, dict) for device in devices):
         raise ValueError("the devices of the environment are no list of objects")
     return record
 

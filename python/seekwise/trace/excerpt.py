@@ -48,7 +48,7 @@ class Traced:
     requests: tuple[ServedRequest, ...]
 
 
-def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
+def stretches(extra: Mapping[str, object], use: str) -> list[Traced]:
     """The traced stretches of a use, from what a plan keeps beside (`LivePlan.extra`); empty where there are none, or
     what is stored cannot be read."""
     document = extra.get(KEY)
@@ -61,10 +61,10 @@ def kept(extra: Mapping[str, object], use: str) -> list[Traced]:
         return []
 
 
-def _unpacked(each: dict[str, Any]) -> tuple[ServedRequest, ...]:
-    count = int(each["requests"])
+def _unpacked(column: dict[str, Any]) -> tuple[ServedRequest, ...]:
+    count = int(column["requests"])
     # The size is known: no more is ever unpacked, whatever the file holds.
-    data = zlib.decompressobj().decompress(base64.b64decode(each["packed"]), 8 * len(COLUMNS) * count)
+    data = zlib.decompressobj().decompress(base64.b64decode(column["packed"]), 8 * len(COLUMNS) * count)
     table = np.cumsum(np.frombuffer(data, "<i8").reshape(len(COLUMNS), count), axis=1)
     return tuple(
         ServedRequest(arrival / 1e6, issue / 1e6, end / 1e6, sector, sectors, kind == Kind.WRITE, process, merged)

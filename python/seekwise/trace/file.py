@@ -26,7 +26,6 @@ from seekwise.files import fresh
 from seekwise.trace.columns import COLUMNS, REQUEST, Notes, TraceError
 
 MAGIC = b"seekwise.trace/1\n"
-SUFFIX = ".swt"
 _HEAD = struct.Struct("<4sII")
 PACKED_MAX = 64 << 20
 UNPACKED_MAX = 64 << 20

@@ -70,7 +70,7 @@ class Crew:
     def _fork(self, job: dict[str, Any], program: Program, number: int, worker: int, service: Path | None) -> None:
         place = self._place(job, number, worker)
         place.service, place.memory = service, Path(self.spec["logs"])
-        told, tell = os.pipe2(os.O_CLOEXEC)
+        begin, tell = os.pipe2(os.O_CLOEXEC)
         replies, say = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
         if pid == 0:
@@ -86,11 +86,11 @@ class Crew:
                 for file in job["cgroup_files"]:
                     Path(file).write_text("0\n")  # 0 means the writer
                 log = Path(self.spec["logs"]) / f"{job['name']}.{worker}.units"
-                lines = Worker(program, place, job["think_s"], log, told, lambda word: _write(say, word))
+                lines = Worker(program, place, job["think_s"], log, begin, lambda word: _write(say, word))
                 lines.run()
             finally:
                 os._exit(0)
-        os.close(told)
+        os.close(begin)
         os.close(say)
         self.members.append(Member(job["name"], pid, tell, replies))
 

@@ -28,7 +28,7 @@ class Threshold:
     latency: float
     background: float
 
-    def of(self, kind: str, role: str = "foreground") -> float:
+    def share(self, kind: str, role: str = "foreground") -> float:
         """The share for a figure of this kind (as in `judge` of a use) and role."""
         if role == "background":
             return self.background
@@ -120,7 +120,7 @@ class LivePlan:
         """Names of the candidates, in their order."""
         return tuple(candidate.label for candidate in self.candidates)
 
-    def of(self, label: str) -> Candidate:
+    def candidate(self, label: str) -> Candidate:
         """The candidate of this name."""
         return next(candidate for candidate in self.candidates if candidate.label == label)
 

@@ -56,7 +56,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def served(place: Path) -> Iterator[None]:
-    """A running server on the data below `place`, as `server.seen` gave it."""
+    """A running server on the data below `place`, as `server.path_for_user` gave it."""
     command = [
         _tool("mariadbd"), "--no-defaults", f"--datadir={place}/data", f"--socket={_socket(place)}", "--skip-networking",
         f"--pid-file={place}/data/pid", f"--tmpdir={place}/data", "--innodb-log-file-size=256M", "--skip-log-bin",

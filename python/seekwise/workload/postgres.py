@@ -62,7 +62,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def served(place: Path) -> Iterator[None]:
-    """A running server on the cluster below `place`, as `server.seen` gave it."""
+    """A running server on the cluster below `place`, as `server.path_for_user` gave it."""
     (place / "cluster/postmaster.pid").unlink(missing_ok=True)  # of a server that was killed with its namespace
     command = [_tool("postgres"), "-D", str(place / "cluster")]
     ask = [_tool("pg_isready"), "-q", "-h", str(place), "-U", "seekwise"]

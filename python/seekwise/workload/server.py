@@ -60,10 +60,10 @@ def data_folder(folder: Path, name: str) -> Path:
     if user:
         os.chown(folder / name, *user)
         os.chown(folder, *user)
-    return seen(folder)
+    return path_for_user(folder)
 
 
-def seen(folder: Path) -> Path:
+def path_for_user(folder: Path) -> Path:
     """The path under which the server's user sees a folder. As root in a namespace that this process enters; else the
     folder itself."""
     if os.geteuid() != 0:

@@ -24,13 +24,13 @@ class Worker:
     """Runs in a process of its own, forked by the crew."""
 
     def __init__(
-        self, program: Program, place: Place, think_s: float, log: Path, told: int, say: Callable[[str], None]
+        self, program: Program, place: Place, think_s: float, log: Path, begin: int, say: Callable[[str], None]
     ) -> None:
         self.program = program
         self.place = place
         self.think_s = think_s
         self.log = LogWriter(log)
-        self._told = told
+        self._told = begin
         self._say = say
         self._leaving = False
 

@@ -3,6 +3,7 @@
 use crate::assemble::drive::{self, AnyDrive};
 use crate::assemble::md::md;
 use crate::assemble::{Direct, Phases, Prepared, TraceSink};
+use crate::cost::MdCosts;
 use crate::engine::{Engine, Running};
 use crate::queue::{either_queue, kernel_of, legacy_queue, mq_queue, Frame};
 use crate::result::probe::Recorder;
@@ -19,16 +20,17 @@ use seekwise_device::{CommandKind, Device, Drive};
 use seekwise_host::block::either::EitherQueue;
 use seekwise_host::block::{BlockQueue, Observer, Unobserved};
 use seekwise_host::cpu::{Processors, SharedProcessor};
-use seekwise_raid::Geometry;
+use seekwise_raid::md::resync::MAX_KIB_S;
+use seekwise_raid::md::volume::Volume;
+use seekwise_raid::md::MdGeneration;
+use seekwise_raid::{Geometry, Level};
 use seekwise_sched::AnyScheduler;
-use seekwise_units::{Lba, Nanos, Sectors};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES};
 use serde_json::Value;
 
 /// md's own bound before bios could be split (2.6.32 and older): 255 sectors, in pages of the page cache 248.
 /// Linux 2.6.23 drivers/md/md.c and block/ll_rw_blk.c (blk_queue_stack_limits).
 const OLD_MD_SECTORS_MAX: Sectors = Sectors(248);
-/// `speed_limit_max` of md, per member: 200000 KiB/s.
-const SPEED_LIMIT_MAX_BYTES_PER_S: f64 = 200_000.0 * 1024.0;
 /// Places at which the speed of a member is taken, ends included.
 const PLACES: u64 = 5;
 
@@ -81,9 +83,25 @@ impl<'a> Planned<'a> {
         Ok(describe(self.spec, geometry, rebuild_s))
     }
 
-    /// What a member takes over its whole length, as fast as it reads and writes in order, within md's limit.
+    /// What a member takes over its whole length, as fast as it reads and writes in order, within md's limit and what its thread computes.
     fn rebuild_bytes_per_s(&self) -> Result<f64, String> {
         let member = self.geometry.member.0;
+        let kernel = kernel_of(&self.trial.queue)?.version;
+        let limit_kib_s = match &self.spec.resync {
+            Some(resync) => resync.speed().max_kib_s,
+            None => MAX_KIB_S,
+        };
+        let mut most = limit_kib_s as f64 * 1024.0;
+        let rebuilds = self.spec.resync.is_none() || !self.spec.missing.is_empty();
+        if matches!(self.geometry.level, Level::Raid10(_)) && !rebuilds {
+            // Then md counts the array's sectors (resync_max_sectors, drivers/md/raid10.c).
+            most *= member as f64 / self.geometry.capacity().0 as f64;
+        }
+        let volume = Volume::md(self.geometry, MdGeneration::of(kernel), false);
+        if let Some(parity) = volume.parity() {
+            let row = MdCosts::of_kernel(kernel).rebuilt_row(&parity);
+            most = most.min(PAGE_BYTES as f64 * 1e9 / row.0 as f64);
+        }
         let mut seconds_per_byte = 0.0;
         for place in 0..PLACES {
             let block = Sectors::from_kib(128);
@@ -116,7 +134,7 @@ impl<'a> Planned<'a> {
             })
             .collect::<Result<Vec<f64>, String>>()?
             .into_iter()
-            .fold(SPEED_LIMIT_MAX_BYTES_PER_S, f64::min);
+            .fold(most, f64::min);
             seconds_per_byte += 1.0 / slower / PLACES as f64;
         }
         Ok(1.0 / seconds_per_byte)

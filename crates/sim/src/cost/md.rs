@@ -1,5 +1,6 @@
 //! What md costs the host's processor. It is charged to the md thread, or to the task whose plug sends mirrored writes.
 
+use seekwise_raid::layout::parity::Parity;
 use seekwise_raid::md::raid5::StripeWork;
 use seekwise_units::{Nanos, Version, PAGE_BYTES};
 
@@ -15,6 +16,8 @@ pub struct MdCosts {
     pub stripe: Nanos,
     /// Each member that it looks at in such a pass. Zero: part of `stripe`.
     pub look: Nanos,
+    /// A page sent to a member or asked of it, merged with others in the plug. Zero: part of `request`.
+    pub bio: Nanos,
     /// A request made for a member.
     pub request: Nanos,
     /// Waking the thread and switching to it.
@@ -38,6 +41,7 @@ impl MdCosts {
         copy_bytes_per_s: 1.8e9,
         stripe: Nanos(3_000),
         look: Nanos::ZERO,
+        bio: Nanos::ZERO,
         request: Nanos(8_000),
         switch: Nanos(3_000),
         // Not measured anywhere: off.
@@ -50,7 +54,8 @@ impl MdCosts {
     /// XOR and copy 12 GB/s (8 to 20), confidence "memory"; syndrome in proportion of the in-cache figures, 22 to 25 GB/s (kernel boot
     /// logs). SATA request 3 us in all (1.5 to 4, USENIX ATC 2014): two fifths of it to submit. Stripe pass 0.3 us and
     /// 0.08 a member (half to double): a rebuild of 3 + 1 drives with P4600 goes through 257,000 stripes a second in one thread of Linux 6.12, and its
-    /// profile says what of it is the state of the stripe and what that of the members (linux-raid 2025-01-27, A. Gavriliuk).
+    /// profile says what of it is the state of the stripe, what that of the members, and what the sending of its four pages: 1.07 us, so 0.27 us a page
+    /// (linux-raid 2025-01-27, A. Gavriliuk).
     /// Pass 0.9 us (0.5 to 1.4): 4 KiB reads at depth 1 take 13.2 us alone and 14.1 in RAID 0 with 64 KiB chunks. Piece 3.0 us (2.9 to 3.9):
     /// what 16 to 128 pieces of 4 KiB add to a read, direct (3.9) and under read-ahead (2.9); the lower end is taken. Both: four 980 PRO, EPYC 7313, Linux 5.14
     /// (linux-raid 2024, dd_rescue).
@@ -60,6 +65,7 @@ impl MdCosts {
         copy_bytes_per_s: 12.0e9,
         stripe: Nanos(300),
         look: Nanos(80),
+        bio: Nanos(270),
         request: Nanos(1_200),
         switch: Nanos(1_200),
         pass: Nanos(900),
@@ -75,6 +81,15 @@ impl MdCosts {
         }
     }
 
+    /// A row that is rebuilt: read, computed and written, let go.
+    pub fn rebuilt_row(&self, parity: &Parity) -> Nanos {
+        let read = u64::from(parity.members) - 1;
+        let mut work = StripeWork::pass(parity, 1, read, 0);
+        work += StripeWork::pass(parity, 1, 1, read);
+        work += StripeWork::pass(parity, 1, 0, 0);
+        self.time(&work, 0)
+    }
+
     /// Processor time of a turn: `work` at the stripes and `requests` made for members.
     pub fn time(&self, work: &StripeWork, requests: u64) -> Nanos {
         let bytes = |pages: u64, rate: f64| match pages {
@@ -88,6 +103,7 @@ impl MdCosts {
             streamed as u64
                 + self.stripe.0 * work.stripes
                 + self.look.0 * work.looks
+                + self.bio.0 * work.bios
                 + self.request.0 * requests,
         )
     }

@@ -173,6 +173,7 @@ impl Md {
             copy_bytes_per_s: rate(&self.copy_page),
             stripe: self.stripe.nanos(),
             look: Nanos::ZERO,
+            bio: Nanos::ZERO,
             request: self.request.nanos(),
             switch: self.switch.nanos(),
             // Part of `bio` and of the members' requests, which are paid for by themselves.

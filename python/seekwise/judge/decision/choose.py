@@ -224,7 +224,9 @@ def _alternative(known: Mapping[str, Utility], in_force: str) -> Alternative | N
 def changes_of(judged: Sequence[Judged], setting: str | None, in_force: str, *, better: bool) -> tuple[Change, ...]:
     """Figures that a setting makes better (or worse), the largest first."""
     known = [
-        (entry, standing) for entry in judged if setting is not None and (standing := entry.of(setting)) is not None
+        (entry, standing)
+        for entry in judged
+        if setting is not None and (standing := entry.standing(setting)) is not None
     ]
     changes = [
         Change(

@@ -320,15 +320,17 @@ def shared(entries: Sequence[Effects], kinds: Sequence[str], added_log: Sequence
     ]
 
 
-def _with_error(each: Effects, d0: float, s0: float, added: float) -> Effects:
-    if not each.entry_df:
-        return each
-    entry_df = each.entry_df + d0
-    entry = (each.entry_df * each.entry_variance + d0 * s0) / entry_df
+def _with_error(effects: Effects, d0: float, s0: float, added: float) -> Effects:
+    if not effects.entry_df:
+        return effects
+    entry_df = effects.entry_df + d0
+    entry = (effects.entry_df * effects.entry_variance + d0 * s0) / entry_df
     lent = ENTRY_DF * entry_df / (ENTRY_DF + entry_df)
-    variance = (lent * entry + each.df * each.variance) / (lent + each.df)
-    error = np.where(each.rounds > 0, variance / np.maximum(each.rounds, 1), np.nan) + each.error + added**2
-    return replace(each, variance=variance, df=lent + each.df, error=error, entry_variance=entry, entry_df=entry_df)
+    variance = (lent * entry + effects.df * effects.variance) / (lent + effects.df)
+    error = np.where(effects.rounds > 0, variance / np.maximum(effects.rounds, 1), np.nan) + effects.error + added**2
+    return replace(
+        effects, variance=variance, df=lent + effects.df, error=error, entry_variance=entry, entry_df=entry_df
+    )
 
 
 def _prior(variances: Sequence[float], dfs: Sequence[float]) -> tuple[float, float]:

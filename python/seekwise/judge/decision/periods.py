@@ -212,7 +212,7 @@ class Merged:
 
     @property
     def _has_moved(self) -> bool:
-        return any(RATIOS[self.kind].of(p) > 0 for by in self._periods.values() for each in by.values() for p in each)
+        return any(RATIOS[self.kind].of(p) > 0 for by in self._periods.values() for moved in by.values() for p in moved)
 
     def _logs(self, setting: str) -> dict[int, float]:
         """{round: ln value}; a quantile is each round's own, so that bursts stay in the rounds that they strike."""

@@ -96,7 +96,7 @@ class Figure:
 def draws(figures: Sequence[Figure], prior: Prior, count: int = DRAWS) -> list[Array]:
     """[draw, setting] ln goodness of each entry, up to a constant of the entry. Without a value: NaN."""
     places = [
-        _Places.of(observed, *general) if np.isfinite(observed.effects.error).any() else None
+        _Places.for_figure(observed, *general) if np.isfinite(observed.effects.error).any() else None
         for observed, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
     ]
     weights = _weights([place for place in places if place is not None], prior)
@@ -125,7 +125,7 @@ class _Places:
     """[setting, component] variance of the prior"""
 
     @classmethod
-    def of(cls, figure: Figure, general: Array, general_variance: Array, told: frozenset[str]) -> _Places:
+    def for_figure(cls, figure: Figure, general: Array, general_variance: Array, told: frozenset[str]) -> _Places:
         """`general`: [setting] what each does in other uses, with its variance; infinite where nothing is known.
         `told`: settings of which programs elsewhere tell."""
         effects = figure.effects
@@ -165,9 +165,9 @@ class _Places:
     def responsibilities(self, weights: Array) -> Array:
         """[setting, scale]: probability that a setting's deviation is of this scale."""
         shares, by_scale = self.level_shares(weights)
-        each = by_scale * weights
-        each /= np.maximum(each.sum(axis=2, keepdims=True), 1e-300)
-        return np.tensordot(shares, each, axes=1)
+        densities = by_scale * weights
+        densities /= np.maximum(densities.sum(axis=2, keepdims=True), 1e-300)
+        return np.tensordot(shares, densities, axes=1)
 
     def draws(self, weights: Mapping[str, Array], count: int) -> Array:
         effects, k = self.figure.effects, len(self.index)

@@ -79,7 +79,7 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
                         metric.name,
                         metric.unit,
                         metric.more_is_better,
-                        plan.threshold.of(metric.kind, metric.role),
+                        plan.threshold.share(metric.kind, metric.role),
                         figures,
                         metric.role,
                         use.group,
@@ -175,10 +175,10 @@ def decided(records: Sequence[Record], plan: LivePlan) -> Decided:
     """The verdicts and choices of a live-switched run."""
     found, base, prior = entries(records, plan), plan.in_force.label, prior_of(plan)
     judged = judge(found, base, prior, with_pairs=False)
-    return made(judged, base, plan.labels, control(found, base, prior))
+    return with_choices(judged, base, plan.labels, control(found, base, prior))
 
 
-def made(
+def with_choices(
     judged: Sequence[Judged],
     in_force: str,
     candidates: Sequence[str],

@@ -106,7 +106,7 @@ OUTCOMES = {"better": "improvement", "worse": "regression", "same": "same", "unk
 
 
 def _change(judged: Judged, setting: str) -> UseChange:
-    after, before = judged.of(AFTER), judged.of(BEFORE)
+    after, before = judged.standing(AFTER), judged.standing(BEFORE)
     assert after is not None and before is not None
     return UseChange(
         judged.use,

@@ -69,7 +69,7 @@ class Difference:
     """Less than the model that simulated both can tell."""
 
     @classmethod
-    def of(cls, draws: Array, limit: float, model_error: float = 0.0) -> Difference:
+    def from_draws(cls, draws: Array, limit: float, model_error: float = 0.0) -> Difference:
         """From draws. `limit`: the entry's threshold as a share."""
         draws = np.clip(draws, -LARGEST_LOG, LARGEST_LOG)
         low, middle, high = np.quantile(draws, (INTERVAL_TAIL, 0.5, 1 - INTERVAL_TAIL))
@@ -145,7 +145,7 @@ class Judged(UseFigure):
         """Whether it is known well enough to name its direction with its probability."""
         return self.counts and max(standing.p_better or 0.0, standing.p_worse or 0.0) >= P_LIKELY
 
-    def of(self, setting: str) -> CandidateVerdict | None:
+    def standing(self, setting: str) -> CandidateVerdict | None:
         """None for a setting that was not compared here."""
         return next((standing for standing in self.standings if standing.setting == setting), None)
 
@@ -162,7 +162,7 @@ class Judged(UseFigure):
     def difference(self, setting: str, other: str | None = None) -> Difference | None:
         """The same in numbers."""
         gain = self.gain(setting, other)
-        return None if gain is None else Difference.of(gain, self.threshold, self.conditions.model_error)
+        return None if gain is None else Difference.from_draws(gain, self.threshold, self.conditions.model_error)
 
     def behind_best(self, setting: str) -> tuple[float, float, float] | None:
         """(factor by which the best setting is better, 90 % interval), 1 for the best itself; None where it was not measured."""
@@ -280,15 +280,15 @@ def control(entries: Sequence[UseFigure], base: str, prior: Prior = SET_UPS) -> 
     for (entry, one), (_, draws) in zip(known, drawn, strict=True):
         gap = draws[:, -1] - draws[:, one.settings.index(base)]
         if np.isfinite(gap).all() and (np.abs(gap) > entry.limit_log).mean() >= P_DIFFERS:
-            pairs.append((entry, Difference.of(gap, entry.threshold)))
+            pairs.append((entry, Difference.from_draws(gap, entry.threshold)))
     return pairs
 
 
 def _drawn(entries: Sequence[UseFigure], prior: Prior) -> list[tuple[Effects | None, Array]]:
     """Estimates and draws of each entry; exact values are their own draws."""
     measured = [entry for entry in entries if not _is_exact(entry)]
-    found = iter(_of_observed(measured, [entry.figures.observed(entry.sign) for entry in measured], prior))
-    return [(None, _exact(entry)) if _is_exact(entry) else next(found) for entry in entries]
+    drawn = iter(_of_observed(measured, [entry.figures.observed(entry.sign) for entry in measured], prior))
+    return [(None, _exact(entry)) if _is_exact(entry) else next(drawn) for entry in entries]
 
 
 def _without_starved(
@@ -338,22 +338,15 @@ def _of_observed(
         [entry.conditions.added_log for entry in entries],
     )
     figures = [
-        posterior.Figure(one.settings, found, entry.use, entry.purpose, entry.conditions.work)
-        for entry, one, found in zip(entries, data, effects, strict=True)
+        posterior.Figure(one.settings, effect, entry.use, entry.purpose, entry.conditions.work)
+        for entry, one, effect in zip(entries, data, effects, strict=True)
     ]
     count = DRAWS_OF_MANY if len(entries) > MANY_ENTRIES else posterior.DRAWS
     return list(zip(effects, posterior.draws(figures, prior, count), strict=True))
 
 
-def share(log_loss: float, more_is_better: bool) -> float:
-    """Loss as a share: a rate 35 % lower is 0.35 behind, a latency 35 % longer is 0.35 behind."""
-    if not math.isfinite(log_loss):
-        return math.inf
-    return -math.expm1(-log_loss) if more_is_better else math.expm1(min(log_loss, LARGEST_LOG))
-
-
 def log_of_share(loss: float, more_is_better: bool) -> float:
-    """The log ratio of a loss as a share; the inverse of `share`."""
+    """The log ratio of a loss as a share."""
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 

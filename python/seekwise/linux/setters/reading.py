@@ -280,6 +280,11 @@ class Reading:
                 node = self.nodes.get(place.split("/")[3])
                 if node and self.matches(f"{above}/block/*", node.folder):
                     yield place
+            return
+        # Files of a folder of configuration: `/etc/io.d/*.sh`.
+        folder, _, wanted = path.rpartition("/")
+        if folder and not path.startswith("/sys/") and not any(sign in folder for sign in "*?["):
+            yield from (f"{folder}/{name}" for name in self.names(folder) if self.matches(wanted, name))
 
     def _addresses(self) -> Iterator[tuple[str, str]]:
         """SCSI disks and their addresses, as (sda, 0:0:0:0)."""

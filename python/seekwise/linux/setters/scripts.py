@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seekwise.linux.setters import assignment
+from seekwise.linux.setters import assignment, udev_rules
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 from seekwise.linux.setters.shell import Shell, is_worth_reading
@@ -18,11 +18,14 @@ from seekwise.linux.setters.shell_programs import ShellState, Write
 
 FILES = (
     "/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/rc.d/boot.local", "/etc/init.d/boot.local", "/etc/init.d/after.local",
-    "/etc/rc.d/after.local", "/boot/config/go", "/etc/cloud/cloud.cfg", "/var/lib/cloud/instance/user-data.txt", "/init.rc",
+    "/etc/init.d/before.local", "/etc/rc.d/after.local", "/etc/init.d/rcS", "/etc/rc.d/rc.S", "/etc/rc.d/rc.M", "/etc/runit/1", "/etc/runit/2", "/etc/inittab",
+    "/etc/mdev.conf", "/etc/network/interfaces", "/boot/config/go", "/etc/cloud/cloud.cfg", "/var/lib/cloud/instance/user-data.txt", "/init.rc",
+    "/userdata/system/custom.sh", "/storage/.config/autostart.sh",
 )  # fmt: skip
 FOLDERS = {
     "/etc/local.d": ".start", "/etc/rc.local.d": "", "/etc/init": ".conf", "/etc/hotplug.d/block": "", "/etc/ktune.d": ".sh", "/etc/acpi": ".sh",
-    "/etc/cloud/cloud.cfg.d": ".cfg", "/var/lib/cloud/scripts/per-boot": "", "/etc/dinit.d": "", "/data/adb/service.d": ".sh",
+    "/etc/cloud/cloud.cfg.d": ".cfg", **{f"/var/lib/cloud/{part}": "" for part in ("scripts/per-boot", "scripts/per-instance", "scripts/per-once", "instance/scripts")},
+    "/etc/modprobe.d": ".conf", "/etc/elogind/system-sleep": "", "/var/lib/dietpi/postboot.d": "", "/etc/supervisor/conf.d": ".conf", "/data/adb/post-fs-data.d": ".sh", "/etc/dinit.d": "", "/data/adb/service.d": ".sh",
     **{f"{part}/etc/init{below}": ".rc" for part in ("/system", "/vendor", "/odm") for below in ("", "/hw")}, "/etc/cron.hourly": "", "/etc/cron.daily": "", "/usr/lib/systemd/system-sleep": "", "/etc/pm/power.d": "",
     "/etc/pm/sleep.d": "", "/usr/lib/pm-utils/power.d": "", "/etc/runit/core-services": ".sh", "/etc/networkd-dispatcher/routable.d": "",
     "/etc/cron.weekly": "", "/etc/cron.monthly": "", "/etc/network/if-up.d": "", "/etc/profile.d": ".sh", "/usr/local/etc/rc.d": ".sh",
@@ -30,13 +33,15 @@ FOLDERS = {
     **{f"/etc/NetworkManager/dispatcher.d{part}": "" for part in ("", "/pre-up.d", "/no-wait.d")},
     **{f"/etc/initramfs-tools/scripts/{part}": "" for part in ("init-top", "init-premount", "local-top", "local-premount", "local-bottom", "init-bottom")},
 }  # fmt: skip
-SUPERVISED = ("/etc/sv", "/etc/service", "/etc/s6/sv")
-"""A folder for each service of runit and s6, with a script `run`."""
+SUPERVISED = {
+    "/etc/sv": "run", "/etc/service": "run", "/etc/s6/sv": "run", "/data/adb/modules": "service.sh", "/boot/config/plugins/user.scripts/scripts": "script",
+}  # fmt: skip
+"""Folders with a folder for each service: of runit and s6, of Android's modules, of Unraid."""
 ARGUMENTS = {"system-sleep": "post", "sleep.d": "resume", "power.d": "false"}
 """What scripts of a folder are called with, where it is not `start`: when the machine wakes, and on mains."""
 CRON = ("/etc/crontab", "/etc/anacrontab")
 CRON_FOLDERS = ("/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs")
-RUN_LEVELS = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d", "/etc/rc.d/rc3.d", "/etc/rc.d/rc5.d", "/etc/runlevels/default",
+RUN_LEVELS = ("/etc/init.d", "/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d", "/etc/rc.d/rc3.d", "/etc/rc.d/rc5.d", "/etc/runlevels/default",
               "/etc/runlevels/boot")  # fmt: skip
 UNITS = (
     "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
@@ -49,6 +54,7 @@ ANACRON = re.compile(r"(?:@?\w{1,20})\s+\d{1,9}\s+\S{1,200}\s+")
 SCHEDULE = re.compile(r"(?:@\w{1,20}|\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200}\s+\S{1,200})\s+")
 USER = re.compile(r"^\S{1,64}\s+")
 WITHOUT_SHELL = re.compile(r">\s{0,4}/sys/|\|\s{0,4}(?:\S{0,80}/)?(?:sudo\s{1,4})?tee\s{1,4}/sys/")
+STARTED = re.compile(r"[\w@.%${}-]{1,100}\.service")
 LONGEST_LINE = 16_384
 
 
@@ -77,7 +83,7 @@ def _writes(reading: Reading) -> Iterator[tuple[Write, bool]]:
     files = list(FILES)
     for folder, ending in FOLDERS.items():
         files += [f"{folder}/{name}" for name in reading.names(folder) if name.endswith(ending)]
-    files += [f"{folder}/{name}/run" for folder in SUPERVISED for name in reading.names(folder)]
+    files += [f"{folder}/{name}/{script}" for folder, script in SUPERVISED.items() for name in reading.names(folder)]
     for file in dict.fromkeys([*files, *_init_scripts(reading)]):
         for write in _script(reading, file):
             yield write, file in FILES and write.file == file
@@ -119,12 +125,20 @@ def _with_functions_called(text: str) -> str:
     return f"{text}\nstart\n" if is_called else text
 
 
+CLOUD = re.compile(r"\s{0,40}-\s{1,8}(?:\[.{0,200}-c,\s*)?['\"]?(.*?)['\"]?\s*\]?\s*")
 COMMANDS = {
-    "/etc/cloud/": re.compile(r"\s{0,40}-\s{1,8}(?:\[.{0,200}-c,\s*)?['\"]?(.*?)['\"]?\s*\]?\s*"),
-    "/var/lib/cloud/instance/": re.compile(r"\s{0,40}-\s{1,8}(?:\[.{0,200}-c,\s*)?['\"]?(.*?)['\"]?\s*\]?\s*"),
+    "/etc/cloud/": CLOUD,
+    "/var/lib/cloud/instance/": CLOUD,
     "/etc/dinit.d/": re.compile(r"\s{0,40}command\s*=\s*(.*)"),
+    "/etc/supervisor/": re.compile(r"command\s*=\s*(.*)"),
+    "/etc/modprobe.d/": re.compile(r"install\s+\S{1,64}\s+(.*)"),
+    "/etc/inittab": re.compile(r"[^:#]{0,20}:[^:]{0,20}:(?:sysinit|boot|bootwait|once|wait):(.*)"),
+    "/etc/mdev.conf": re.compile(r"[^#].{0,200}?\s[@*](\S.*)"),
+    "/etc/network/interfaces": re.compile(r"\s{0,40}(?:pre-|post-)?up\s+(.*)"),
 }
-"""The command in a line of cloud-init and of dinit."""
+"""The command in a line of cloud-init, dinit, supervisord, modprobe.d(5), inittab(5), busybox's mdev and interfaces(5)."""
+BLOCK = re.compile(r"(\s{0,40})-\s{1,8}[|>][+-]?\s*")
+"""`- |` of YAML: the deeper lines below it are one command."""
 ANDROID = re.compile(r"\s+write\s+(/\S{1,200})\s+(\S{1,200})\s*")
 UPSTART = re.compile(r"(?:pre-start|post-start)?\s*exec\s+(.*)")
 
@@ -145,8 +159,18 @@ def _as_shell(file: str, text: str) -> str:
     form = next((form for folder, form in COMMANDS.items() if file.startswith(folder)), None)
     if form is None or text.startswith("#!"):
         return text
-    matches = (form.fullmatch(line[:LONGEST_LINE]) for line in text.splitlines())
-    return "\n".join(match[1] if match else "" for match in matches)
+    lines, deeper = [], ""
+    for line in text.splitlines():
+        if form is CLOUD and (block := BLOCK.fullmatch(line[:200])):
+            deeper = f"{block[1]} "
+            lines.append("")
+        elif deeper and line.startswith(deeper):
+            lines.append(line)
+        else:
+            deeper = ""
+            match = form.fullmatch(line[:LONGEST_LINE])
+            lines.append(match[1] if match else "")
+    return "\n".join(lines)
 
 
 def _line(reading: Reading, file: str, number: int, command: str, variables: dict[str, list[str]]) -> Iterator[Write]:
@@ -166,7 +190,8 @@ def _init_scripts(reading: Reading) -> list[str]:
         for name in reading.names(folder):
             script = name[3:] if re.fullmatch(r"S\d\d.+", name) else name if "runlevels" in folder else None
             if script:
-                found.append(f"/etc/init.d/{script}")
+                # Small systems start `S99io` of /etc/init.d itself.
+                found.append(f"/etc/init.d/{name if folder == '/etc/init.d' else script}")
     return found
 
 
@@ -251,7 +276,7 @@ def _units(reading: Reading) -> list[str]:
         file
         for name, file in sorted(units.items())
         if file.rpartition("/")[0] in OWN_UNITS
-        or enabled & {name, f"{name.removesuffix('.service')}.timer"}
+        or enabled & {name, *(f"{name.removesuffix('.service')}.{kind}" for kind in ("timer", "path", "socket"))}
         or name in extended
     ]
     # An instance `io@sda.service` is written as `io@.service`.
@@ -263,8 +288,13 @@ def _units(reading: Reading) -> list[str]:
 
 
 def _enabled(reading: Reading) -> Iterator[str]:
-    """Names of units that another unit wants or requires."""
+    """Names of units that another unit wants or requires, or that a udev rule starts (`SYSTEMD_WANTS`, `systemctl`)."""
     for folder in UNITS:
         for name in reading.names(folder):
             if name.endswith((".wants", ".requires")):
                 yield from reading.names(f"{folder}/{name}")
+    for folder in udev_rules.FOLDERS:
+        for name in reading.names(folder):
+            text = reading.glance(f"{folder}/{name}") if name.endswith(".rules") else ""
+            for line in text.splitlines() if ".service" in text else ():
+                yield from () if line.lstrip().startswith("#") else STARTED.findall(line)

@@ -62,8 +62,13 @@ INTERESTING = (
     "hdparm",
 )
 """A text with none of these words writes no device's setting itself."""
+FILES_OF_A_FOLDER = 50
+OWN_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin")
+"""Where an administrator's scripts lie that are started by their names."""
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|lua|php|awk|gawk|tclsh)[\d.]*")
-EXECUTED = re.compile(r"/(?:etc|opt|root|usr|home|srv|var|lib)/[^\s;|&<>\"'$(){}]{1,200}")
+EXECUTED = re.compile(
+    r"/(?:etc|opt|root|usr|home|srv|var|lib|s?bin|data|mnt|boot|storage|userdata)/[^\s;|&<>\"'$(){}]{1,200}"
+)
 NAMES_A_QUEUE = re.compile(r"/sys/(?:class/)?block|queue/scheduler|read_ahead_kb")
 
 
@@ -359,9 +364,19 @@ class Shell(Programs):
         elif name == "xargs":
             yield from self._xargs(arguments, state, stdin, line)
         elif name in (".", "source") and arguments:
-            yield from self._file_run(arguments[0][0], [], state, same=True)
+            for path in arguments[0]:
+                yield from self._file_run(path, [], state, same=True)
+        elif name == "run-parts":
+            for folder in (texts[0] for texts in arguments):
+                for part in self._reading.names(folder) if folder.startswith("/") else ():
+                    yield from self._file_run(f"{folder}/{part}", [], state)
+        elif words[0][0].startswith("./") and state.folder:
+            yield from self._file_run(f"{state.folder}/{words[0][0][2:]}", arguments, state)
         elif words[0][0].startswith("/"):
-            yield from self._file_run(words[0][0], arguments, state)
+            for path in words[0]:
+                yield from self._file_run(path, arguments, state)
+        elif folder := next((folder for folder in OWN_PROGRAMS if name in self._reading.names(folder)), ""):
+            yield from self._file_run(f"{folder}/{name}", arguments, state)
         elif any(texts[0] == "tee" for texts in arguments):
             # Some other program that gives rights: `run-as-root tee FILE`.
             at = next(index for index, texts in enumerate(arguments) if texts[0] == "tee")
@@ -393,7 +408,8 @@ class Shell(Programs):
                     yield from Shell(self._reading, self._file, depth=self._depth + 1).script(text, inner, line)
                 return
             if not option.startswith("-"):
-                yield from self._file_run(option, arguments[index + 1 :], state, named=True)
+                for path in argument:
+                    yield from self._file_run(path, arguments[index + 1 :], state, named=True)
                 return
 
     def _file_run(
@@ -599,4 +615,17 @@ def is_worth_reading(text: str, reading: Reading, file: str) -> bool:
         return True
     reading.spend(len(text) // 200)
     named = dict.fromkeys(match[0] for match in EXECUTED.finditer(text))
-    return any(any(word in reading.glance(path) for word in INTERESTING) for path in list(named)[:50] if path != file)
+    named |= dict.fromkeys(
+        f"{folder}/{name}"
+        for folder in OWN_PROGRAMS
+        for name in reading.names(folder)[:FILES_OF_A_FOLDER]
+        if name in text
+    )
+    files = [path for name in list(named)[:50] for path in _with_files_of(name, reading) if path != file]
+    return any(any(word in reading.glance(path) for word in INTERESTING) for path in files)
+
+
+def _with_files_of(path: str, reading: Reading) -> list[str]:
+    """A script that is named, or those of a folder (`run-parts /etc/io.d`, `/etc/io.d/*.sh`)."""
+    folder = path.rpartition("/")[0] if "*" in path else path.rstrip("/")
+    return [path, *(f"{folder}/{name}" for name in reading.names(folder)[:FILES_OF_A_FOLDER])]

@@ -153,7 +153,7 @@ class Programs(ABC):
         names = [name for top in tops[:8] for name in self._listed(top) if not name.startswith("/")]
         matching = [f"/sys/block/{name}" for name in dict.fromkeys(names) if self._reading.matches(wanted, name)]
         # Names of files below the devices' folders: `find /sys/block/*/queue -name scheduler`.
-        return matching or [f"{top.rstrip('/')}/{wanted}" for top in tops[:VALUES]]
+        return matching or [top if wanted == "*" else f"{top.rstrip('/')}/{wanted}" for top in tops[:VALUES]]
 
     def _xargs(self, arguments: list[list[str]], state: ShellState, stdin: list[str], line: int) -> Iterator[Write]:
         mark = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 
 LONGEST_LINE = 4096
@@ -27,6 +27,12 @@ def read(reading: Reading) -> Iterator[Setter]:
             if not (sign and name and value) or len(name.split()) != 1:
                 continue
             try:
+                for device, attribute in reading.settings(name) if name.startswith("/sys/") else ():
+                    reason, instead = "sysfsutils looks for the path below /sys", name.removeprefix("/sys/")
+                    idle = Ineffective(
+                        "sysfs.conf", file, number, device, attribute, value, reason, f"{instead} = {value}"
+                    )
+                    reading.ineffective.append(idle)
                 reading.note_absent(f"/sys/{name}", file, number, value)
                 for device, attribute in reading.settings(f"/sys/{name}"):
                     # Without the package nobody reads the file.

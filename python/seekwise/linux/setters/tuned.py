@@ -13,6 +13,7 @@ plugins/{base,plugin_disk, plugin_sysfs}.py):
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -50,7 +51,9 @@ class TunedUnit:
 
 def active_profiles(tree: Tree) -> list[str]:
     """Names as TuneD keeps them, in the order in which they are merged."""
-    return (tree.text("/etc/tuned/active_profile") or "").split()
+    return [
+        name for kind in ("active", "post_loaded") for name in (tree.text(f"/etc/tuned/{kind}_profile") or "").split()
+    ]
 
 
 def runs(tree: Tree) -> bool:
@@ -345,7 +348,7 @@ def read(reading: Reading) -> Iterator[Setter]:
         if unit.type == "sysfs":
             yield from _sysfs(reading, unit, index, running=running)
         elif unit.type == "script" and (script := unit.options.get("script")):
-            yield from _script(reading, script[0], index)
+            yield from _script(reading, posixpath.join(posixpath.dirname(script[1]), script[0]), index)
 
 
 def _sysfs(reading: Reading, unit: TunedUnit, index: int, *, running: bool) -> Iterator[Setter]:

@@ -21,7 +21,7 @@ from seekwise.linux import sysfs
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Ineffective, Setter
+from seekwise.linux.setters.assignment import UNKNOWN_VALUE, Ineffective, Setter
 from seekwise.linux.setters.reading import EXPANDED, Exhausted, NotEvaluated, Reading
 from seekwise.linux.setters.shell import MOST_IDLE, Shell
 from seekwise.linux.setters.udev_syntax import CONDITIONS, KEYS, OLD_KEYS, Refused, Rule, Token, lines
@@ -461,7 +461,10 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
             path = token.attribute if token.attribute.startswith("/sys/") else _path(token.attribute, seen.folder, seen)
             place = reading.located(path)
             if place and (attribute := attribute_of(place[1])) and not _is_partition(place[0], reading.stack):
-                yield place[0], attribute, _substituted(token.value, seen), True
+                value = _substituted(token.value, seen)
+                # What only a program says (`%c`, a property that it prints) may be any value.
+                is_known = value != token.value or value[:1] not in ("%", "$")
+                yield place[0], attribute, value if is_known else UNKNOWN_VALUE, is_known
         elif asks or (token.key == "RUN" and token.attribute in (None, "program")):
             command = _with_folder(_substituted(token.value, seen), reading)
             if WITHOUT_SHELL.search(command) and not re.search(r"\b(?:ba|da|a|z|k)?sh\b", command):

@@ -72,7 +72,7 @@ class KernelBackend:
             stack=target.lines,
             leaves=target.leaf_names,
             offered=shared,
-            current=prepared_target.seen(names),
+            current=prepared_target.current_settings(names),
             scheduler=target.leaves[0].scheduler,
             where={word: target.places(row) for word in study.factor_names() if (row := factor(word)) is not None},
             speed=_speed(target),

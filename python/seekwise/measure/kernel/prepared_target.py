@@ -64,6 +64,6 @@ def check(changes: dict[str, dict[str, str]]) -> None:
     settings.check(changes)
 
 
-def seen(devices: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def current_settings(devices: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """Every setting of these devices as the kernel reports it now."""
     return {device: settings.read_settings(device) for device in devices}

@@ -288,12 +288,12 @@ def settings_of_trial(
 
 @contextmanager
 def _as_found(target: Target) -> Iterator[dict[str, dict[str, str]]]:
-    yield prepared_target.seen(target.leaf_names)
+    yield prepared_target.current_settings(target.leaf_names)
 
 
 def seen_now(before: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """The same attributes as they are now."""
-    return prepared_target.seen(tuple(before))
+    return prepared_target.current_settings(tuple(before))
 
 
 def _memory_group(stack: ExitStack, combination: Combination) -> memory.MemoryGroup | None:

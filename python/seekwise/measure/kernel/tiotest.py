@@ -98,8 +98,8 @@ def run(program: str, load: Load, folder: Path, group: memory.MemoryGroup | None
 
 def _exact(phase: Phase, load: Load, random_ios: int) -> Phase:
     """tiotest prints whole MiB and tenths of seconds; what was asked is known, so amount and rate give the time."""
-    each = random_ios * load.block_bytes if phase.operation.startswith("rand") else load.size_bytes // MIB * MIB
-    moved = load.threads * each
+    per_process = random_ios * load.block_bytes if phase.operation.startswith("rand") else load.size_bytes // MIB * MIB
+    moved = load.threads * per_process
     printed = phase.details["as_printed"]
     if abs(printed["mib"] - moved / MIB) > ROUNDING_MIB:
         return phase  # a version that prints another amount than it moved: repaired by its reader, as far as can be

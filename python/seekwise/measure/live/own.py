@@ -110,7 +110,7 @@ def measure(runs: CommandRuns) -> None:
 def _rounds(runs: CommandRuns) -> list[str]:
     """Sentences that belong to the answer."""
     turns = Order(runs.plan.seed)
-    by_label = {each.label: each for each in runs.plan.candidates}
+    by_label = {candidate.label: candidate for candidate in runs.plan.candidates}
     longest = _first(runs)
     turn, shown_s = 0, 0.0
     while turn == 0 or runs.left_s >= longest * len(by_label):
@@ -194,7 +194,7 @@ def _run(
         page_cache.write_back(Path(runs.plan.target))
         if command.cold is not None:
             runs.evicted = _cold(command.cold)
-        runs.switched_s = stretch.put(runs.switch, candidate)
+        runs.switched_s = stretch.switch_to(runs.switch, candidate)
         status, elapsed, text = _timed(command.words, end_s, tell)
     finally:
         if command.conclude is not None:
@@ -358,7 +358,7 @@ def _record(runs: CommandRuns, candidate: Candidate, turn: int, began: float, el
     cold: dict[str, object] = (
         {} if evicted is None else {"evicted_bytes": evicted.bytes, "kept_bytes": evicted.kept_bytes}
     )
-    return record.made(
+    return record.new_record(
         runs,
         turn,
         "command",

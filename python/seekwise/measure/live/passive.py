@@ -140,7 +140,7 @@ def _switch_on(run: LiveLoadRun) -> None:
     number = 0
     while run.left_s >= length * len(names) or number == 0:
         for label in turns.round(names):
-            took = stretch.put(run.switch, by_label[label])
+            took = stretch.switch_to(run.switch, by_label[label])
             run.tell(label)
             usual_ms = statistics.median(baseline) if run.guard is not None and len(baseline) >= 2 else None
             waited = io_pressure_s(open_tree())
@@ -150,7 +150,7 @@ def _switch_on(run: LiveLoadRun) -> None:
             ends, waits = run.sampler.taken() if run.sampler is not None else (NOTHING, NOTHING)
             run.spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
             if stopped:
-                stretch.put(run.switch, plan.in_force)
+                stretch.switch_to(run.switch, plan.in_force)
                 turns.interrupted()
                 stopped_often[label] += 1
                 run.said.append(
@@ -189,7 +189,7 @@ def _watch(leaves: tuple[str, ...], seconds: float, usual_ms: float | None, guar
             ops, wait = last.done.ios - first.done.ios, last.wait_ms - first.wait_ms
             mean = wait / ops if ops >= GUARD_OPS_MIN else 0.0
             # Nothing ends while requests wait: their age is at least the window.
-            if ops < GUARD_OPS_MIN and min(each.done.in_flight for each in samples[-window:]) > 0:
+            if ops < GUARD_OPS_MIN and min(counted.done.in_flight for counted in samples[-window:]) > 0:
                 mean = 1e3 * GUARD_WINDOW_S
             if mean > guard * usual_ms:
                 return samples, mean / usual_ms
@@ -237,7 +237,7 @@ def _record(run: LiveLoadRun, span: Span, cut: float, candidate: Candidate) -> R
     pressure = None if span.pressure is None else round(span.pressure, 4)
     # What is to be said of the run stands in its first record.
     said = {"said": run.said} if run.said and not run.records else {}
-    return record.made(
+    return record.new_record(
         run,
         span.round,
         FOUND,

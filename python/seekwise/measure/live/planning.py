@@ -100,7 +100,6 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     if further.levels:
         seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE_MORE
     measured, left_out = progress.uses_that_fit(chosen, running, seconds, named=request.uses is not None)
-    notes += use_files.offered(left_out)
     if not target.is_device:
         prepare.check_room(target.path, measured)
     prepared_target.check_free(target)
@@ -155,7 +154,7 @@ def _on_this_machine(
         target=str(target.path),
         leaves=target.leaf_names,
         stack=target.lines,
-        current=prepared_target.seen(touched),
+        current=prepared_target.current_settings(touched),
         budget_s=request.budget,
         warnings=target.warnings,
         levels=levels,

@@ -133,11 +133,11 @@ def laid_out(
     started = time.monotonic()
     bound_s = max(2.0, LAYOUT_SHARE_MAX * budget_s)
     sets = data_sets(uses)
-    made = PreparedTarget(folder, 0, 0, 0, 0, MEMORY_BYTES_MIN)
+    prepared = PreparedTarget(folder, 0, 0, 0, 0, MEMORY_BYTES_MIN)
     done = 0.0
     if needs_fio(uses):
         done = 0.5 if sets else 1.0
-        made = _test_files(folder, uses, started + bound_s * done, lambda share: tell(share * done))
+        prepared = _test_files(folder, uses, started + bound_s * done, lambda share: tell(share * done))
     if sets:
         places = folder / "programs", folder / "own"
         for place in places:
@@ -154,9 +154,9 @@ def laid_out(
             except SeekwiseError as error:
                 missing[data_set.name] = f"{error.message} ({error.hint})" if error.hint else error.message
             tell(done + (1 - done) * (number + 1) / len(sets))
-        made = replace(made, programs=places[0], own=places[1], data_set_bytes=sizes, missing=missing)
+        prepared = replace(prepared, programs=places[0], own=places[1], data_set_bytes=sizes, missing=missing)
     tell(1.0)
-    return made
+    return prepared
 
 
 def _test_files(folder: Path, uses: Sequence[Use], end_s: float, tell: Callable[[float], None]) -> PreparedTarget:
@@ -248,6 +248,6 @@ def laid_out_on_device(
         # No more than a few seconds of writing each: all of it is zeroed at the end.
         store = min(STORE_BYTES_MAX, max(STORE_BYTES_MIN, int(rate * 4)), (room - data) // stores)
         store -= store % PIECE_BYTES
-    made = PreparedTarget(None, data, store, stores, 0, limit, proof.path, proof.test_offset_bytes)
-    proof.uses(made.total_bytes)
-    return made
+    prepared = PreparedTarget(None, data, store, stores, 0, limit, proof.path, proof.test_offset_bytes)
+    proof.uses(prepared.total_bytes)
+    return prepared

@@ -277,7 +277,7 @@ def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> None:
     mine = [entry for entry in judged if entry.use == state.use.name]
 
     def is_hopeless(candidate: Candidate) -> bool:
-        known = [(entry, entry.of(candidate.label)) for entry in mine]
+        known = [(entry, entry.standing(candidate.label)) for entry in mine]
         return bool(known) and all(
             standing is not None and standing.verdict == "worse" and _at_best(standing) >= HOPELESS_FACTOR
             for _, standing in known
@@ -315,7 +315,7 @@ def fall(state: UseState, judged: Sequence[Judged], in_force: str, rounds: int) 
             mean_log, sd_log = float(draws.mean()), float(draws.std())
             total += spread_of_answer(mean_log, sd_log) - spread_of_answer(mean_log, sd_log * shrink)
         for entry in mine:
-            standing, gain = entry.of(label), entry.gain(label, in_force)
+            standing, gain = entry.standing(label), entry.gain(label, in_force)
             if standing is not None and standing.verdict == "unknown" and gain is not None:
                 total += ROW_WORTH * p_answered(float(gain.mean()), float(gain.std()), shrink)
     return total

@@ -32,7 +32,7 @@ COUNTED_LEAST_S = 0.03
 PROFILE_BIN_S = 0.1
 
 
-def made(
+def new_record(
     run: OpenRun,
     number: int,
     use: str,
@@ -100,7 +100,7 @@ def of_period(
         "valid": reason is None,
         "invalid_reason": reason,
     }
-    return made(
+    return new_record(
         run,
         round_offset + period.round,
         use.name,

@@ -50,12 +50,12 @@ class LiveSession(SwitchedRun):
             self.orders[use] = Order(self.plan.seed + len(self.orders))
         return self.orders[use]
 
-    def rounds(self, each: progress.UseState, rounds: int, quick: int = 0) -> None:
+    def rounds(self, state: progress.UseState, rounds: int, quick: int = 0) -> None:
         """Measures a use for some rounds of its candidates, and learns cuts and lengths of periods from them.
 
         `quick`: so many rounds of the shortest periods follow under the same load where it is fast enough for them.
         """
-        turns = self.order_of(each.use.name)
+        turns = self.order_of(state.use.name)
         turns.interrupted()
 
         def drawn(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -63,22 +63,22 @@ class LiveSession(SwitchedRun):
             return [by_label[label] for label in turns.round(list(by_label))]
 
         schedule = [
-            (candidate, turn, each.length_s(candidate))
+            (candidate, turn, state.length_s(candidate))
             for turn in range(rounds)
-            for candidate in drawn(each.in_round(turn))
+            for candidate in drawn(state.in_round(turn))
         ]
 
         def more(periods: Sequence[stretch.Period]) -> Sequence[Turn]:
-            short = [candidate for candidate in each.candidates if each.is_short(candidate)]
-            if not quick or len(short) < 2 or not each.can_be_quick(_operations_per_s(periods)):
+            short = [candidate for candidate in state.candidates if state.is_short(candidate)]
+            if not quick or len(short) < 2 or not state.can_be_quick(_operations_per_s(periods)):
                 return ()
             return [
-                (candidate, rounds + turn, each.quick_length_s(candidate))
+                (candidate, rounds + turn, state.quick_length_s(candidate))
                 for turn in range(quick)
-                for candidate in drawn(short if turn % progress.LONG_EVERY else each.candidates)
+                for candidate in drawn(short if turn % progress.LONG_EVERY else state.candidates)
             ]
 
-        self.stretch(each, schedule, learn=True, more=more)
+        self.stretch(state, schedule, learn=True, more=more)
 
     def stretch(
         self,
@@ -149,7 +149,7 @@ class LiveSession(SwitchedRun):
 
     def _keep(
         self,
-        each: progress.UseState,
+        state: progress.UseState,
         done: Stretch,
         by_label: dict[str, Candidate],
         conditions: Mapping[str, Any],
@@ -159,34 +159,34 @@ class LiveSession(SwitchedRun):
         kept: list[Record] = []
         for period in done.periods:
             candidate = by_label[period.candidate]
-            cut = each.cut_s(candidate) if each.long_unit_s is None else period.lead_s
-            if each.long_unit_s is None and cut > carry.CUT_SHARE_MAX * period.length_s:
+            cut = state.cut_s(candidate) if state.long_unit_s is None else period.lead_s
+            if state.long_unit_s is None and cut > carry.CUT_SHARE_MAX * period.length_s:
                 if period.length_s < progress.SHORT_S:
                     # Made before it was known how long the effect of a switch lasts: the period says nothing of the
                     # setting.
                     continue
                 cut = carry.CUT_SHARE_MAX * period.length_s
-            made = record.of_period(
+            period_record = record.of_period(
                 self,
                 period,
                 done,
-                each.use,
+                state.use,
                 candidate,
-                stretch_number=each.stretches,
-                round_offset=each.rounds,
+                stretch_number=state.stretches,
+                round_offset=state.rounds,
                 cut_s=cut,
                 counted_s=period.length_s
-                if each.long_unit_s is not None
-                else each.counted_s(candidate, period.length_s, cut),
+                if state.long_unit_s is not None
+                else state.counted_s(candidate, period.length_s, cut),
                 fio_version=self.program.version if self.program else "",
             )
-            made.conditions.update(conditions)
+            period_record.conditions.update(conditions)
             if said is not None and not kept:
-                made.conditions["said"] = [said]
-            self.keep(made)
-            kept.append(made)
-        each.stretches += 1
-        each.rounds += max((period.round for period in done.periods), default=-1) + 1
+                period_record.conditions["said"] = [said]
+            self.keep(period_record)
+            kept.append(period_record)
+        state.stretches += 1
+        state.rounds += max((period.round for period in done.periods), default=-1) + 1
         return kept
 
 
@@ -203,17 +203,17 @@ def _requests(period: stretch.Period) -> int:
     return diskstats.total(diskstats.moved(period.before.devices, period.after.devices, period.after.devices)).ios
 
 
-def _learn(session: LiveSession, each: progress.UseState, done: Stretch) -> None:
-    if each.long_unit_s is not None:
-        _learn_units(each, done)
+def _learn(session: LiveSession, state: progress.UseState, done: Stretch) -> None:
+    if state.long_unit_s is not None:
+        _learn_units(state, done)
         return
     longest = max((period.length_s for period in done.periods), default=0.0)
-    if each.is_quick and each.lengths and longest < progress.PERIOD_LOOK_S:
+    if state.is_quick and state.lengths and longest < progress.PERIOD_LOOK_S:
         # Periods that were cut to what is needed show no more than that.
         return
     # A background that a setting starves has few operations however long one waits.
-    judged = [job.name for job in each.use.job if job.judge and job.role == "foreground"]
-    judged = judged or [job.name for job in each.use.job]
+    judged = [job.name for job in state.use.job if job.judge and job.role == "foreground"]
+    judged = judged or [job.name for job in state.use.job]
     seen = []
     for label in dict.fromkeys(period.candidate for period in done.periods):
         # Short ones show nothing of how a period begins and goes on.
@@ -230,12 +230,12 @@ def _learn(session: LiveSession, each: progress.UseState, done: Stretch) -> None
         first = done.operations.get(judged[0], logs.EMPTY)
         profiles = tuple(logs.profile(first, start, end, carry.BIN_S)[0] for start, end in spans)
         seen.append(progress.LongPeriods(session.candidate(label), profiles, min(speeds), max(tails) / 1e9))
-    progress.learn(each, seen)
+    progress.learn(state, seen)
 
 
-def _learn_units(each: progress.UseState, done: Stretch) -> None:
+def _learn_units(state: progress.UseState, done: Stretch) -> None:
     """What a period takes for each of its units, with what lies between them."""
     by_label: dict[str, list[float]] = {}
     for period in done.periods:
-        by_label.setdefault(period.candidate, []).append((period.length_s - period.lead_s) / each.units)
-    progress.learn_units(each, {label: float(np.median(took)) for label, took in by_label.items()})
+        by_label.setdefault(period.candidate, []).append((period.length_s - period.lead_s) / state.units)
+    progress.learn_units(state, {label: float(np.median(took)) for label, took in by_label.items()})

@@ -163,7 +163,7 @@ def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phas
             )
         )
     began_s = number * seconds
-    return record.made(run, number, use.name, candidate, tuple(phases), length_s=seconds, began_s=began_s, **same)
+    return record.new_record(run, number, use.name, candidate, tuple(phases), length_s=seconds, began_s=began_s, **same)
 
 
 def _operations(use: Use, result: dict[str, Any]) -> dict[str, logs.Operations]:

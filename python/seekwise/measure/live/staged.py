@@ -222,8 +222,8 @@ def _run(
         for label, row in rows.items():
             if number < len(row):
                 values = {name: value for name, value in row[number].items() if value is not None}
-                made = also.combined(session.target, _name(session, label), values)
-                schedule.append((made, number, state.length_s(session.candidate(label))))
+                combined = also.combined(session.target, _name(session, label), values)
+                schedule.append((combined, number, state.length_s(session.candidate(label))))
     return session.stretch(state, schedule, learn=False)
 
 
@@ -240,7 +240,7 @@ def _effects(
     effects = []
     for metric in use.metrics:
         logs = [_log(record, metric) for record in mine]
-        limit = session.plan.threshold.of(metric.kind, metric.role)
+        limit = session.plan.threshold.share(metric.kind, metric.role)
         effects += screen.effects(
             tried, logs, levels, metric=metric.name, use=use.name,
             threshold=log_of_share(limit, metric.more_is_better), more_is_better=metric.more_is_better,

@@ -96,7 +96,7 @@ def run(
     if _has_more(schedule[0][0]):
         # Its scheduler may still carry another candidate's options.
         switch.through_another_scheduler(PASS_THROUGH_S)
-    put(switch, schedule[0][0])
+    switch_to(switch, schedule[0][0])
     periods: list[Period] = []
     with ExitStack() as stack:
         groups = () if memory_limit_bytes is None else (stack.enter_context(memory.limited(memory_limit_bytes)),)
@@ -140,7 +140,7 @@ def _turns(
     yield from more(periods)
 
 
-def put(switch: switching, candidate: Candidate) -> float:
+def switch_to(switch: switching, candidate: Candidate) -> float:
     """Switches to a setting, or back to what was in force; seconds that it took."""
     return switch.to_original() if candidate.in_force else switch.to(candidate.changes)
 
@@ -155,7 +155,7 @@ def _switch(switch: switching, last: Candidate, candidate: Candidate) -> float:
     through = 0.0
     if last.label != candidate.label and _is_scheduler_kept(last, candidate):
         through = switch.through_another_scheduler(PASS_THROUGH_S)
-    return through + put(switch, candidate)
+    return through + switch_to(switch, candidate)
 
 
 def _has_more(candidate: Candidate) -> bool:

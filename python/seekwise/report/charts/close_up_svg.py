@@ -36,7 +36,7 @@ class Range:
     """Most requests under way in any of them."""
 
     @classmethod
-    def of(cls, shown: Sequence[CloseUp]) -> Range:
+    def spanning(cls, shown: Sequence[CloseUp]) -> Range:
         """Over all stretches, in sectors of 512 bytes; 0 to 1 where nothing was done."""
         places = [(one.sector, one.sector + one.sectors) for stretch in shown for one in stretch.requests]
         deepest = max((count for stretch in shown for _, count in stretch.depth), default=1)
@@ -185,6 +185,8 @@ def _tips(close: CloseUp, places: Range) -> str:  # each request, or every n-th 
     for number, one in list(enumerate(close.requests))[::step]:
         y = TOP + places.y(one.sector + one.sectors / 2)
         rows.append([round(_x(close, one.end)), round(y), tip(one, close, number)])
+    if not rows:
+        rows.append([500, TOP + PATH_HEIGHT // 2, f"no request was served in these {three(close.span_ms)} ms"])
     return str(escape(json.dumps(rows, separators=(",", ":"), ensure_ascii=True)))
 
 

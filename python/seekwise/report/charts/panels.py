@@ -173,7 +173,7 @@ class Scale:
     most: float
 
     @classmethod
-    def of(cls, panel: Panel) -> Scale:
+    def for_panel(cls, panel: Panel) -> Scale:
         """Logarithmic over whole decades where values span more than a factor of 60; else from zero to just above the
         highest interval."""
         points = [point for line in panel.series for point in line.points]
@@ -207,7 +207,7 @@ TOTAL = HEIGHT + TOP + 22
 def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
     """(y axis, plot) as content of two SVG elements; `width` in pixels where it is known, else lines stretch with the
     page."""
-    scale = Scale.of(panel)
+    scale = Scale.for_panel(panel)
     axis = "".join(f'<text x="48" y="{y + 4:.1f}" text-anchor="end">{text}</text>' for y, text in scale.marks)
     grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for y, _ in scale.marks)
     count, places = len(panel.series), len(panel.labels)
@@ -231,7 +231,7 @@ def _panel(drawn: PanelChart, panel: Panel, number: int) -> Markup:
         axis, plot = parts(replace(panel, labels=tuple(str(n) for n in range(1, len(panel.labels) + 1))))
     else:
         axis, plot = parts(panel)
-    scale = Scale.of(panel)
+    scale = Scale.for_panel(panel)
     limits = f"{scale.bottom or ''},{scale.top:g}"
     name = ", ".join(part for part in (drawn.title, panel.title, f"over {drawn.x_title}") if part)
     heading = f"{escape(panel.title)}{' <small>logarithmic axis</small>' if is_wide(panel) else ''}"

@@ -54,7 +54,7 @@ def _alike(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
 
 
 def _of_alike(words: str, records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
-    means = Means.of(loads.of_one(records), [system.name for system in systems])
+    means = Means.from_records(loads.of_one(records), [system.name for system in systems])
     findings = [
         *loads.find(records),
         *schedulers.find(means),

@@ -29,7 +29,7 @@ def of_one(records: Sequence[Record]) -> list[Record]:
     kept: list[Record] = []
     done: set[Place] = set()
     for own in parted(records).values():
-        places = set(Means.of(own).values["rate"])
+        places = set(Means.from_records(own).values["rate"])
         if not places & done:
             kept += own
             done |= places
@@ -39,7 +39,7 @@ def of_one(records: Sequence[Record]) -> list[Record]:
 def find(records: Sequence[Record]) -> list[Finding]:
     """Workloads of one study that do the same, compared by rate."""
     findings = []
-    means = {name: Means.of(own) for name, own in parted(records).items()}
+    means = {name: Means.from_records(own) for name, own in parted(records).items()}
     for (first, one), (second, other) in combinations(means.items(), 2):
         shared = one.values["rate"].keys() & other.values["rate"].keys()
         if shared:

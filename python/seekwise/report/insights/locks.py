@@ -63,7 +63,7 @@ def find(records: Sequence[Record]) -> list[Finding]:
                 (combination[WITHOUT], combination[setting]) for combination in combinations if setting in combination
             ]
             if pairs:
-                findings.append(_of(system, setting, pairs))
+                findings.append(_finding(system, setting, pairs))
     return findings
 
 
@@ -85,7 +85,7 @@ def summary(records: Sequence[Record]) -> str | None:
     return f"Locks: {'; '.join(parts)}" if parts else None
 
 
-def _of(system: str, setting: str, pairs: Sequence[tuple[LockMeans, LockMeans]]) -> Finding:
+def _finding(system: str, setting: str, pairs: Sequence[tuple[LockMeans, LockMeans]]) -> Finding:
     lossy = [without.iops for without, own in pairs if own.iops < (1 - NOTHING) * without.iops]
     free = [without.iops for without, _ in pairs if not lossy or without.iops < min(lossy)]
     capped = [own for _, own in pairs if own.waited >= CAPPED]

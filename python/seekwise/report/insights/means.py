@@ -39,7 +39,7 @@ class Means:
     """Standard error that the clock of the host leaves in a mean of CPU efficiency; 0 where none is known."""
 
     @classmethod
-    def of(cls, records: Sequence[Record], order: Sequence[str] = ()) -> Means:
+    def from_records(cls, records: Sequence[Record], order: Sequence[str] = ()) -> Means:
         """Throughput in MB/s (10⁶ bytes), other units as in `UNITS`. `order`: names of systems as the study lists
         them."""
         values: dict[str, dict[Place, float]] = {}

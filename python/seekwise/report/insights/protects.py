@@ -51,7 +51,7 @@ def _measured(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Read
 def find(records: Sequence[Record]) -> list[Finding]:
     """One for each system and load that was measured with `none`."""
     return [
-        _of(system, settings)
+        _finding(system, settings)
         for (system, _), settings in sorted(_measured(records).items())
         if WITHOUT in settings and len(settings) > 1
     ]
@@ -73,7 +73,7 @@ def summary(records: Sequence[Record]) -> str | None:
     return f"Readers next to writers: {'; '.join(said)}"
 
 
-def _of(system: str, settings: Mapping[str, ReadWriteMeans]) -> Finding:
+def _finding(system: str, settings: Mapping[str, ReadWriteMeans]) -> Finding:
     without = settings[WITHOUT]
     others = sorted((name for name in settings if name != WITHOUT), key=lambda name: settings[name].p99_ms)
     said = ", ".join(f"{three(settings[name].p99_ms)} ms under {name}" for name in others)

@@ -54,7 +54,7 @@ def asked_of(sweep: Sweep, wanted_mb_s: float | None) -> Asked:
     """Of a sweep that was carried out."""
     model, uses = sweep.model, tuple(use.name for use in sweep.uses)
     return Asked(
-        model.name, model.title, model.kernel, uses, sweep.data_bytes, sweep.seed, sweep.space.size, len(sweep.found), wanted_mb_s
+        model.name, model.title, model.kernel, uses, sweep.data_bytes, sweep.seed, len({point for point, _ in sweep.found}), len(sweep.found), wanted_mb_s
     )  # fmt: skip
 
 

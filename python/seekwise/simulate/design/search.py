@@ -1,4 +1,5 @@
-"""Every combination of the space, simulated; then the best of each array again with other seeds.
+"""Every combination of the space, simulated; then the best of each array again with other seeds. Where a use runs
+programs, whose trials take a hundred times as long, each setting by itself and the best of each together.
 
 A point's score is its rate under each load relative to the best, as a geometric mean over the loads. Points of an array
 that the model cannot tell from its best (`gain_error` of what differs) are equals: of them the one that changes least
@@ -8,6 +9,8 @@ that the model cannot tell from its best (`gain_error` of what differs) are equa
 from __future__ import annotations
 
 import math
+import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +29,10 @@ from seekwise.workload.study.uses import Use
 SEEDS = 3
 FINALISTS = 8
 """Points of an array that are simulated with every seed, at most."""
+COSTLY_FINALISTS = 2
+"""The same where trials are costly."""
+BATCH_S = 2.0
+"""About so long nothing is told of how far it is."""
 CHUNK_KIB = 512
 """mdadm's default since kernel 2.6.39 (mdadm(8), --chunk)."""
 RATE, P99, CPU = range(3)
@@ -48,14 +55,21 @@ class Sweep:
     found: dict[tuple[Point, int], tuple[LoadFigures, ...]] = field(default_factory=dict)
     """{(point, number of the seed): figures by load}."""
 
-    def run(self, wanted: Sequence[tuple[Point, int]]) -> None:
-        """Simulates (point, number of the seed) pairs that are not known yet, in batches."""
+    @property
+    def is_costly(self) -> bool:
+        """Whether trials take so long that not every combination is tried."""
+        return any(use.runs_programs for use in self.uses)
+
+    def run(self, wanted: Sequence[tuple[Point, int]], later: int = 0) -> None:
+        """Simulates (point, number of the seed) pairs that are not known yet, in batches. `later`: trials that may
+        follow."""
         todo = [pair for pair in dict.fromkeys(wanted) if pair not in self.found]
-        total = len(self.found) + len(todo)
-        size = max(64, len(todo) // 16)
-        for start in range(0, len(todo), size):
-            part = todo[start : start + size]
+        total = len(self.found) + len(todo) + later
+        size = os.cpu_count() or 1
+        while todo:
             self.tell(len(self.found), total)
+            part, todo = todo[:size], todo[size:]
+            began = time.monotonic()
             specs = [
                 trial.spec(self.model, use, point, self.data_bytes, trial_seed(self.seed, number))
                 for point, number in part
@@ -64,6 +78,7 @@ class Sweep:
             results = iter(self.simulate(specs))
             for pair in part:
                 self.found[pair] = tuple(trial.figures(use, next(results)) for use in self.uses)
+            size = max(1, min(4 * size, round(size * BATCH_S / max(time.monotonic() - began, 1e-3))))
 
     def logs(self, point: Point) -> NDArray[np.float64]:
         """Logarithms of rate, p99 and CPU of a point: means over its seeds and loads (so that ratios are geometric
@@ -93,12 +108,56 @@ class Sweep:
 
 def carry_out(sweep: Sweep) -> dict[Array, Point]:
     """{array: the point that stands for it}."""
-    every = sweep.space.every()
-    sweep.run([(point, 0) for point in every])
-    points = {array: [point for point in every if point.array == array] for array in sweep.space.arrays}
+    grid: dict[Array, list[Point]] = {array: [] for array in sweep.space.arrays}
+    for point in sweep.space.every():
+        grid[point.array].append(point)
+    if sweep.is_costly:
+        points = _one_at_a_time(sweep, [min(own, key=sweep.changes) for own in grid.values()])
+    else:
+        points = grid
+        sweep.run([(point, 0) for own in grid.values() for point in own], later=_later(sweep))
     finalists = {array: _finalists(sweep, own) for array, own in points.items()}
     sweep.run([(point, number) for own in finalists.values() for point in own for number in range(SEEDS)])
     return {array: min(near(sweep, own), key=sweep.changes) for array, own in finalists.items()}
+
+
+def _later(sweep: Sweep) -> int:
+    """Trials that follow the first pass, at most."""
+    return len(sweep.space.arrays) * _finalists_most(sweep) * (SEEDS - 1)
+
+
+def _one_at_a_time(sweep: Sweep, usual: Sequence[Point]) -> dict[Array, list[Point]]:
+    """{array: points}: what the kernel and mdadm would do, each setting by itself, and the best of each together."""
+    tried = {point.array: [point, *_around(sweep, point)] for point in usual}
+    sweep.run([(point, 0) for own in tried.values() for point in own], later=_later(sweep) + len(usual))
+    for point in usual:
+        own = tried[point.array]
+        together = {}
+        for name in SETTINGS:
+            alike = [each for each in own if replace(each, **{name: getattr(point, name)}) == point]
+            together[name] = getattr(min(near(sweep, alike), key=sweep.changes), name)
+        own.append(replace(point, **together))
+    sweep.run([(own[-1], 0) for own in tried.values()], later=_later(sweep))
+    return tried
+
+
+def _around(sweep: Sweep, point: Point) -> list[Point]:
+    return [
+        replace(point, **{name: value})
+        for name, values in _values(sweep, point).items()
+        for value in values
+        if value != getattr(point, name)
+    ]
+
+
+def _values(sweep: Sweep, point: Point) -> dict[str, Sequence[Any]]:
+    """{setting: what it may be on the array of this point}."""
+    return {
+        "chunk_kib": sweep.space.chunks_kib if point.chunk_kib else (),
+        "scheduler": sweep.space.schedulers,
+        "depth": sweep.space.depths,
+        "read_ahead_kib": sweep.space.read_aheads_kib,
+    }
 
 
 SETTINGS = ("chunk_kib", "scheduler", "depth", "read_ahead_kib")
@@ -120,9 +179,14 @@ def near(sweep: Sweep, points: Sequence[Point], errors: int = 1) -> list[Point]:
 
 def _finalists(sweep: Sweep, points: Sequence[Point]) -> list[Point]:
     """The fastest by one seed, and of those that may be as fast the ones that change least."""
-    fastest = sorted(points, key=lambda point: -float(sweep.logs(point)[RATE]))[: FINALISTS // 4]
+    most = _finalists_most(sweep)
+    fastest = sorted(points, key=lambda point: -float(sweep.logs(point)[RATE]))[: max(1, most // 4)]
     least = sorted(near(sweep, points, errors=2), key=sweep.changes)
-    return list(dict.fromkeys([*fastest, *least]))[:FINALISTS]
+    return list(dict.fromkeys([*fastest, *least]))[:most]
+
+
+def _finalists_most(sweep: Sweep) -> int:
+    return COSTLY_FINALISTS if sweep.is_costly else FINALISTS
 
 
 def equals(sweep: Sweep, point: Point) -> dict[str, list[str | int]]:
@@ -130,17 +194,12 @@ def equals(sweep: Sweep, point: Point) -> dict[str, list[str | int]]:
     for it."""
     equal_values: dict[str, list[str | int]] = {}
     own = float(sweep.logs(point)[RATE])
-    values: dict[str, Sequence[Any]] = {
-        "chunk_kib": sweep.space.chunks_kib if point.chunk_kib else (),
-        "scheduler": sweep.space.schedulers,
-        "depth": sweep.space.depths,
-        "read_ahead_kib": sweep.space.read_aheads_kib,
-    }
-    for name, tried in values.items():
+    for name, tried in _values(sweep, point).items():
         alike = [
             value
             for value in tried
-            if abs(float(sweep.logs(replace(point, **{name: value}))[RATE]) - own) <= math.log1p(gain_error((name,)))
+            if ((other := replace(point, **{name: value})), 0) in sweep.found
+            and abs(float(sweep.logs(other)[RATE]) - own) <= math.log1p(gain_error((name,)))
         ]
         if len(alike) > 1:
             equal_values[name] = alike

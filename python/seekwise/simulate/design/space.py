@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from seekwise.errors import UsageError
 from seekwise.simulate import trial_spec
@@ -16,7 +15,6 @@ from seekwise.simulate.use_trials import Model, phase_of
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.quantity import counted
 
-T = TypeVar("T")
 LEVELS = ("raid0", "raid1", "raid10", "raid5", "raid6")
 CHUNKS_KIB = (16, 64, 128, 256, 512, 1024)
 READ_AHEADS_KIB = (128, 1024, 8192)
@@ -69,8 +67,8 @@ class Space:
     @property
     def size(self) -> int:
         """Combinations; a level without chunks counts once for all of them."""
-        each = len(self.schedulers) * len(self.depths) * len(self.read_aheads_kib)
-        return each * sum(1 if array.level in UNSTRIPED else len(self.chunks_kib) for array in self.arrays)
+        settings = len(self.schedulers) * len(self.depths) * len(self.read_aheads_kib)
+        return settings * sum(1 if array.level in UNSTRIPED else len(self.chunks_kib) for array in self.arrays)
 
     def every(self) -> list[Point]:
         """The full grid. Levels without stripes get one point for all chunks, with chunk 0."""

@@ -53,26 +53,26 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Sp
     array."""
     size = replace(model, capacity_bytes=point.array.capacity_bytes)
     if use.runs_programs:
-        made = played.program_spec(model, use, point.values, size.capacity_bytes, seed, PERIOD_SHARE)
-        return _read_ahead(made, point)
+        trial = played.program_spec(model, use, point.values, size.capacity_bytes, seed, PERIOD_SHARE)
+        return _read_ahead(trial, point)
     jobs = jobs_of(use, size)
     for job in jobs:
         if job["pattern"] == "random":
             job |= {"region_start_bytes": 0, "region_bytes": data_bytes - data_bytes % MIB}
     before_s, counted_s = (PERIOD_SHARE * seconds for seconds in played.SECONDS[model.rotational])
-    made = trial_spec.spec_of_trial(
+    trial = trial_spec.spec_of_trial(
         model.system, point.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
     )
     if not all(job["direct"] for job in jobs):
-        made["cache"] = {"limit_bytes": played.MEMORY_BYTES[model.rotational]}
-        return _read_ahead(made, point)
-    return made
+        trial["cache"] = {"limit_bytes": played.MEMORY_BYTES[model.rotational]}
+        return _read_ahead(trial, point)
+    return trial
 
 
-def _read_ahead(made: Spec, point: Point) -> Spec:
+def _read_ahead(trial: Spec, point: Point) -> Spec:
     if point.read_ahead_kib:
-        made["cache"]["read_ahead_kib"] = point.read_ahead_kib
-    return made
+        trial["cache"]["read_ahead_kib"] = point.read_ahead_kib
+    return trial
 
 
 def simulate(specs: Sequence[Spec]) -> list[Answer]:

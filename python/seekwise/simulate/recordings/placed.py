@@ -36,7 +36,7 @@ class _Drive:
     end: int
     places: dict[tuple[object, ...], list[int]] = field(default_factory=dict)
 
-    def of(self, key: tuple[object, ...], pages: int) -> list[int]:
+    def place(self, key: tuple[object, ...], pages: int) -> list[int]:
         if key not in self.places or self.places[key][1] < pages:
             self.places[key] = [self.next_page, pages]
             self.next_page += pages
@@ -63,23 +63,23 @@ def programs(
             if file.name in shared:
                 shared[file.name] = max(shared[file.name], file.pages)
     for name in sorted(shared):
-        drive.of((name,), shared[name])
+        drive.place((name,), shared[name])
     ahead = any(job.role == "background" for job, _ in jobs)
     recordings: list[list[CallRow]] = []
-    made: list[Spec] = []
+    placed: list[Spec] = []
     for number, (job, recording) in enumerate(jobs):
         foreground = job.role == "foreground"
         for worker in range(job.jobs):
             drive.another_folder(rng)
             files = [
-                drive.of((file.name,) if file.name in shared else (number, worker, file.name), file.pages)
+                drive.place((file.name,) if file.name in shared else (number, worker, file.name), file.pages)
                 for file in recording.files
             ]
             calls = recording.processes[worker % len(recording.processes)]
             # A process that comes later to the same calls stands elsewhere in them.
             start = recording.units * (worker // len(recording.processes)) // job.jobs
             recordings.append(_repeated(calls, job.think_time, rng, start))
-            made.append({
+            placed.append({
                 "job": number,
                 "recording": len(recordings) - 1,
                 "files": files,
@@ -89,7 +89,7 @@ def programs(
     return {
         "jobs": [job.name for job, _ in jobs],
         "recordings": recordings,
-        "programs": made,
+        "programs": placed,
         "journal": journal,
         "patience_ns": patience_ns,
     }
@@ -102,10 +102,10 @@ def _repeated(calls: Sequence[CallRow], pause_s: float, rng: random.Random, star
     first = begins[start % len(begins)]
     around = [*calls[first:], *calls[:first]]
     turns = TURNS if pause_s and len(begins) < TURNS else 1
-    made: list[CallRow] = []
+    repeated: list[CallRow] = []
     for _ in range(turns):
         for row in around:
-            made.append(row)
+            repeated.append(row)
             if row[0] == END and pause_s:
-                made.append((SLEEP, 0, 0, 0, round(rng.expovariate(1 / pause_s) * 1e9)))
-    return made
+                repeated.append((SLEEP, 0, 0, 0, round(rng.expovariate(1 / pause_s) * 1e9)))
+    return repeated

@@ -121,9 +121,9 @@ def drive_model(name: str) -> Mapping[str, Any]:
         document = json.loads(_core.drive_model(name))
     except ValueError:
         return {}
-    found = {known["key"]: known["default"] for known in document["known_parameters"]}
+    parameters = {known["key"]: known["default"] for known in document["known_parameters"]}
     return {
-        **found,
+        **parameters,
         **{key: parameter["value"] for key, parameter in document["parameters"].items()},
         "kind": document["kind"],
     }

@@ -27,7 +27,7 @@ class TraceFormat:
 
     name: str
     about: str
-    known: Callable[[bytes], bool]
+    recognises: Callable[[bytes], bool]
     """Whether the first bytes (uncompressed) of a file are of this format."""
     read: Read
 
@@ -43,11 +43,11 @@ def _lines(read: Callable[[Lines, Notes], Iterator[np.ndarray]]) -> Read:
 # In this order: a binary format first, then the text formats from the most to the least particular.
 FORMATS: tuple[TraceFormat, ...] = (
     TraceFormat("seekwise", "recorded by `seekwise record`", file.is_trace, file.read),
-    TraceFormat("blktrace", "blktrace, binary, one file per CPU or merged", blktrace.known, blktrace.read),
-    TraceFormat("fio iolog", "fio's iolog, version 2 or 3", fio.known_iolog, _lines(fio.read_iolog)),
-    TraceFormat("perf or trace-cmd", "events block:* as text", events.known, _lines(events.read)),
-    TraceFormat("blkparse", "blkparse's text", blkparse.known, _lines(blkparse.read)),
-    TraceFormat("fio latency log", "fio's *_lat.log, *_clat.log", fio.known_log, _lines(fio.read_log)),
+    TraceFormat("blktrace", "blktrace, binary, one file per CPU or merged", blktrace.recognises, blktrace.read),
+    TraceFormat("fio iolog", "fio's iolog, version 2 or 3", fio.recognises_iolog, _lines(fio.read_iolog)),
+    TraceFormat("perf or trace-cmd", "events block:* as text", events.recognises, _lines(events.read)),
+    TraceFormat("blkparse", "blkparse's text", blkparse.recognises, _lines(blkparse.read)),
+    TraceFormat("fio latency log", "fio's *_lat.log, *_clat.log", fio.recognises_log, _lines(fio.read_log)),
 )
 
 
@@ -66,7 +66,7 @@ def open_trace(path: Path) -> tuple[Notes, Iterator[np.ndarray]]:
     if not head:
         raise TraceError(f"{path}: is empty", "name a trace; `seekwise record DEVICE` makes one")
     for form in FORMATS:
-        if form.known(head):
+        if form.recognises(head):
             notes = Notes(source=form.name)
             return notes, form.read(path, notes)
     if binary := next((binary for magic, binary in BINARIES.items() if head.startswith(magic)), None):

@@ -31,7 +31,7 @@ PREFACE_LINES = 200
 """Prompts, warnings and prose before the events."""
 
 
-def known(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Whether one of the first lines is an event as blkparse prints it."""
     return any(_LINE.match(line) for line in first_lines(head, PREFACE_LINES))
 

@@ -31,7 +31,7 @@ READ, WRITE, FLUSH, SYNC, NOTIFY, AHEAD, META, DISCARD, FUA = (1 << bit for bit 
 PROCESS_NAME = 0
 
 
-def known(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Whether a file that begins with these bytes is blktrace's binary events."""
     return len(head) >= 4 and (head[1:4] == b"tae" or head[0:3] == b"eat")
 

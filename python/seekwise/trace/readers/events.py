@@ -36,7 +36,7 @@ _PREFIXES = ("#", "cpus=", "version =", "CPU ")
 PREFACE_LINES = 200
 
 
-def known(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Whether a file that begins with these bytes is the kernel's block trace events as text."""
     lines = [line for line in first_lines(head, PREFACE_LINES) if not line.startswith(_PREFIXES)]
     return any(_EVENT.match(line) for line in lines)

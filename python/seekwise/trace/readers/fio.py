@@ -35,7 +35,7 @@ SYNC_DIRECTION = 3
 SILENT = {"add", "open", "close"}
 
 
-def known_iolog(head: bytes) -> bool:
+def recognises_iolog(head: bytes) -> bool:
     """Whether a file that begins with these bytes is one of fio's iolog (version 2 or 3)."""
     return head.startswith(b"fio version ")
 
@@ -74,7 +74,7 @@ def read_iolog(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     yield from lines.rows(parse, "FILE ACTION OFFSET LENGTH", lambda line: False)
 
 
-def known_log(head: bytes) -> bool:
+def recognises_log(head: bytes) -> bool:
     """Whether a file that begins with these bytes is one of fio's latency logs."""
     lines = first_lines(head, 1)
     return bool(lines) and bool(_LOG.match(lines[0])) and ", " in lines[0]

@@ -103,16 +103,6 @@ def first_lines(head: bytes, count: int = 20) -> list[str]:
     return [tamed(text) for text in itertools.islice(texts, count)]
 
 
-def begins(pattern: re.Pattern[str], passed_over: Callable[[str], bool] = lambda _: False) -> Callable[[bytes], bool]:
-    """What tells from a file's first bytes whether its first line matches; a headline or two may be passed over."""
-
-    def known(head: bytes) -> bool:
-        first = next((line for line in first_lines(head, 3) if not passed_over(line)), None)
-        return first is not None and pattern.match(first) is not None
-
-    return known
-
-
 _GAP = re.compile(r"[ \t]{3,}")
 TAMED = 400
 """Lines of real traces are shorter."""

@@ -29,6 +29,6 @@ class OnServer(Program):
     @contextlib.contextmanager
     def service(self, place: Place) -> Iterator[Path]:
         """One server for all workers, stopped at the end; gives its folder. Raises where it does not start."""
-        seen = server.seen(place.data / self.name)
+        seen = server.path_for_user(place.data / self.name)
         with self.server.served(seen):
             yield seen

@@ -215,9 +215,9 @@ class Compile(Program):
         (status 1)."""
         tree = place.own / "tree"
         call([sys.executable, "-I", "-S", "-m", "compileall", "-q", "-f", str(tree)], fine=(0, 1))
-        made = data.files_in(list(tree.rglob("__pycache__")))
-        durable_together(made)
-        return _bytes(made)
+        compiled = data.files_in(list(tree.rglob("__pycache__")))
+        durable_together(compiled)
+        return _bytes(compiled)
 
 
 class Sort(Program):

@@ -113,9 +113,9 @@ def _explained(error: ValidationError, source: str, table: dict[str, object]) ->
     """The first thing that is wrong, in a sentence; which others are, in the hint."""
     details = error.errors(include_url=False)
     first = details[0]
-    others = list(dict.fromkeys(_key(each["loc"]) for each in details[1:]))
+    others = list(dict.fromkeys(_key(detail["loc"]) for detail in details[1:]))
     left = f" and {len(others) - OTHERS_MOST} more" if len(others) > OTHERS_MOST else ""
-    more = f"also wrong: {', '.join(f'`{each}`' for each in others[:OTHERS_MOST])}{left}" if others else ""
+    more = f"also wrong: {', '.join(f'`{detail}`' for detail in others[:OTHERS_MOST])}{left}" if others else ""
     key = _key(first["loc"])
     kind = first["type"]
     if kind == "extra_forbidden":

@@ -442,16 +442,15 @@ def installed(
         if use.name in asked:
             raise error
         first = first or error
-        said.append(f"{use.name} is left out: {missing}")
+        said += [] if is_extra(use) else [f"{use.name} is left out: {missing}"]
     if not left and first is not None:
         raise first
     return left, said
 
 
-def offered(left_out: Sequence[Use]) -> list[str]:
-    """What is said of programs that this machine happens to have and a budget leaves out."""
-    extra = [use for use in left_out if any(program.is_extra for job in use.job if (program := job.runs) is not None)]
-    return [f"Installed here, and not measured in this budget: `--for {use.name}` ({use.title})" for use in extra]
+def is_extra(use: Use) -> bool:
+    """Whether it runs what a machine happens to have, as a server of databases: nothing is missing where it is not."""
+    return any(program.is_extra for job in use.job if (program := job.runs) is not None)
 
 
 def load(path: Path) -> Use:

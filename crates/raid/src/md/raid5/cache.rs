@@ -133,6 +133,17 @@ impl Raid5 {
             return;
         }
         self.has_grown = true;
+        self.add_stripe();
+    }
+
+    /// The cache has so many stripes at least, as after a while in which tasks found none; before 4.1 it does not grow.
+    pub fn grow_to(&mut self, stripes: usize) {
+        while self.config.generation >= MdGeneration::Linux4_4 && self.stripes.len() < stripes {
+            self.add_stripe();
+        }
+    }
+
+    fn add_stripe(&mut self) {
         let stripe = self.stripes.len();
         let list = stripe % self.free.len();
         self.stripes.push(Stripe::new(list as u8));
@@ -208,7 +219,6 @@ impl Raid5 {
                 let (stripe, _) = self.free[list].pop_front().expect("it has one");
                 let old = self.unassign(stripe);
                 self.begin_use(stripe);
-                self.held += 1;
                 held.push(stripe);
                 self.row_changed(old);
             }
@@ -219,7 +229,6 @@ impl Raid5 {
 
     /// A resync gives its stripe heads back. Returns whether the md thread has work now.
     pub fn let_go(&mut self, held: &[u32]) -> bool {
-        self.held -= held.len();
         self.has_grown = false;
         self.grow();
         for &stripe in held {
@@ -239,10 +248,9 @@ impl Raid5 {
         !self.blocked || self.active < self.stripes.len() * 3 / 4
     }
 
-    /// Whether the list has a stripe; stale entries before it leave. Beside a resync, which takes all heads that there are, a quarter has to be free once
-    /// a request found none.
+    /// Whether the list has a stripe; stale entries before it leave. A quarter has to be free once a request found none.
     pub(super) fn has_free(&mut self, list: usize) -> bool {
-        if self.held > 0 && !self.has_room() {
+        if !self.has_room() {
             return false;
         }
         while let Some(&(stripe, freed)) = self.free[list].front() {

@@ -107,10 +107,38 @@ pub struct StripeWork {
     pub stripes: u64,
     /// Members looked at, over all passes.
     pub looks: u64,
+    /// Pages sent to members or asked of them, each a bio of its own until the plug merges it.
+    pub bios: u64,
     pub copied_pages: u64,
     /// Source pages of the exclusive-or, and of the second syndrome of RAID 6.
     pub xor_pages: u64,
     pub syndrome_pages: u64,
+}
+
+impl StripeWork {
+    /// A pass over so many rows of a resync: `bios` of each are sent to members, `sources` go into its parity.
+    pub fn pass(parity: &Parity, rows: u64, bios: u64, sources: u64) -> Self {
+        let sources = rows * sources;
+        Self {
+            stripes: rows,
+            looks: rows * u64::from(parity.members),
+            bios: rows * bios,
+            xor_pages: sources,
+            syndrome_pages: if parity.parities == 2 { sources } else { 0 },
+            ..Self::default()
+        }
+    }
+}
+
+impl std::ops::AddAssign for StripeWork {
+    fn add_assign(&mut self, more: Self) {
+        self.stripes += more.stripes;
+        self.looks += more.looks;
+        self.bios += more.bios;
+        self.copied_pages += more.copied_pages;
+        self.xor_pages += more.xor_pages;
+        self.syndrome_pages += more.syndrome_pages;
+    }
 }
 
 /// Puts a member into a set, or takes it out.
@@ -138,9 +166,8 @@ pub struct Raid5 {
     hold: VecDeque<u32>,
     plugged: VecDeque<u32>,
     preread_active: u32,
-    /// Stripes in use; of them those that a resync holds.
+    /// Stripes in use.
     active: usize,
-    held: usize,
     /// A request found no stripe and waits.
     blocked: bool,
     /// Somebody found none: the thread's next turn adds one (R5_ALLOC_MORE); one has been added since any came back (R5_DID_ALLOC).
@@ -197,7 +224,6 @@ impl Raid5 {
             plugged: VecDeque::new(),
             preread_active: 0,
             active: 0,
-            held: 0,
             blocked: false,
             wants_stripe: false,
             has_grown: false,

@@ -32,6 +32,7 @@ impl Raid5 {
     fn send(&mut self, stripe: u32, member: u32, write: bool) {
         let head = &mut self.stripes[stripe as usize];
         head.io_left += 1;
+        self.work.bios += 1;
         let request = MemberRequest {
             member,
             write,

@@ -414,6 +414,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             }
             self.thread.recycle(finishing);
         }
+        if !self.thread.resync_ends_now.is_empty() {
+            self.resync_steps_end(now);
+        }
         if self.thread.out.is_empty() && self.given.is_empty() {
             self.thread.rest(now);
             return false;

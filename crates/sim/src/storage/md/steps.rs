@@ -1,7 +1,7 @@
 //! The steps of a resync on the members: what is read, what is written after it.
 
 use crate::storage::md::member_bio::{MemberBio, Owner};
-use crate::storage::md::{Md, RESYNC_THREAD};
+use crate::storage::md::{Md, MD_THREAD, RESYNC_THREAD};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_raid::md::raid5::{StripeWork, PAGE};
@@ -16,6 +16,9 @@ const MIRROR_STEP: Sectors = Sectors::from_kib(64);
 const MIRROR_STEPS: u32 = 32;
 /// Stripes with parity go row by row through the stripe cache, joined by the thread's plug (128 KiB), until no head is free.
 const PARITY_STEP: Sectors = Sectors::from_kib(128);
+
+/// Stripe heads of a rebuild whose first seconds are over: it finds none at most once a tick, of 4 ms at 250 Hz, and each time one is added.
+const GROWN: usize = 1_024;
 
 /// Requests of one step to members.
 type Pieces = Vec<(u32, u64)>;
@@ -85,6 +88,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             if let Some(parity) = &mut self.parity {
                 parity.set_rebuilt(target as u32, true);
             }
+        }
+        if let Some(parity) = &mut self.parity {
+            parity.grow_to(GROWN);
         }
         let (end, step, steps) = match &self.volume {
             Volume::Parity { map, capacity } => (
@@ -187,8 +193,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 }) as u32;
                 if reads.is_empty() {
                     background.steps.remove(step as usize);
-                    background.resync.end_step(now);
+                    background.resync.skip_step(now, length);
                 }
+                self.pass_over(now, length, reads.len(), 0);
                 self.queue(&mut background, step, &reads, length, false);
                 self.send_backlog(now, &mut background, observer);
             }
@@ -239,19 +246,24 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
     }
 
+    /// Requests of mirrors are the resync's own; those of stripes are sent by the thread that sends all of the stripe cache (ops_run_io, drivers/md/raid5.c).
     fn queue(
-        &self,
+        &mut self,
         background: &mut Background,
         step: u32,
         pieces: &Pieces,
         length: u64,
         write: bool,
     ) {
+        let (process, out) = if self.parity.is_some() {
+            (MD_THREAD, &mut self.thread.resync_out)
+        } else {
+            (RESYNC_THREAD, &mut background.backlog)
+        };
         for &(member, at) in pieces {
             let sectors = (member, Lba(at), Sectors(length));
             let owner = Owner::Resync(step);
-            let order = MemberBio::own(owner, RESYNC_THREAD, sectors, write, !write);
-            background.backlog.push_back(order);
+            out.push_back(MemberBio::own(owner, process, sectors, write, !write));
         }
     }
 
@@ -287,18 +299,22 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             ..
         } = *state;
         if left == 0 {
-            if !writes {
-                self.charge_parity(length);
-            }
-            let (_, written) = if writes || background.check {
-                (Vec::new(), Vec::new())
+            let (read, written) = if writes || background.check {
+                (self.members.len(), Vec::new())
             } else {
-                self.step_pieces(from)
+                let (read, written) = self.step_pieces(from);
+                (read.len(), written)
             };
+            if !writes {
+                self.pass_over(now, length, written.len(), read);
+            }
             if written.is_empty() {
-                let step = background.steps.remove(step as usize);
-                background.resync.end_step(now);
-                self.let_go(now, &mut background, step.heads);
+                if self.parity.is_some() {
+                    self.pass_over(now, length, 0, 0);
+                    self.thread.resync_ends.push(step);
+                } else {
+                    Self::end_step(now, &mut background, step);
+                }
             } else {
                 let state = &mut background.steps[step as usize];
                 state.left = written.len() as u32;
@@ -312,18 +328,32 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         self.heads_for_resync(now);
     }
 
-    /// Checking or computing parity over rows of all members.
-    fn charge_parity(&mut self, sectors: u64) {
+    fn end_step(now: Nanos, background: &mut Background, step: u32) -> Vec<u32> {
+        let step = background.steps.remove(step as usize);
+        background.resync.end_step(now);
+        step.heads
+    }
+
+    /// The thread has looked at stripes of steps for the last time: their heads are free.
+    pub(crate) fn resync_steps_end(&mut self, now: Nanos) {
+        let mut ended = core::mem::take(&mut self.thread.resync_ends_now);
+        let mut background = self.resync.take().expect("steps are of a resync");
+        for step in ended.drain(..) {
+            let heads = Self::end_step(now, &mut background, step);
+            self.let_go(now, &mut background, heads);
+        }
+        background.settle(now);
+        self.resync = Some(background);
+        self.thread.resync_ends_now = ended;
+        self.heads_for_resync(now);
+    }
+
+    /// The thread looks at stripes of a step: to read them, to compute or compare them, to let them go (handle_stripe, drivers/md/raid5.c). `bios` of
+    /// each row are sent to members, `sources` go into its parity.
+    fn pass_over(&mut self, now: Nanos, sectors: u64, bios: usize, sources: usize) {
         if let Some(parity) = self.volume.parity() {
-            let pages = sectors / 8 * u64::from(parity.members);
-            let work = StripeWork {
-                stripes: sectors / 8,
-                looks: pages,
-                xor_pages: pages,
-                syndrome_pages: if parity.parities == 2 { pages } else { 0 },
-                ..StripeWork::default()
-            };
-            self.thread.charge(&work);
+            let work = StripeWork::pass(&parity, sectors / PAGE, bios as u64, sources as u64);
+            self.thread.works_for_resync(now, work);
         }
     }
 }

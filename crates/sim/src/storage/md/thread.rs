@@ -39,6 +39,11 @@ pub(crate) struct MdThread {
     /// Mirrored writes whose bits are on the members, when that was waited for.
     covered: Option<usize>,
     pub finishing_now: Vec<BioId>,
+    /// What a resync gives it: requests of stripes, and steps whose stripes it has to look at once more, in the next turn and in the running one.
+    pub resync_out: VecDeque<MemberBio>,
+    pub resync_ends: Vec<u32>,
+    pub resync_ends_now: Vec<u32>,
+    resync_work: StripeWork,
     /// Writes of the stripe cache are sent as synchronous ones.
     pub stripe_writes_sync: bool,
 }
@@ -78,6 +83,10 @@ impl MdThread {
             finishing: Vec::new(),
             covered: None,
             finishing_now: Vec::new(),
+            resync_out: VecDeque::new(),
+            resync_ends: Vec::new(),
+            resync_ends_now: Vec::new(),
+            resync_work: StripeWork::default(),
             stripe_writes_sync: false,
         }
     }
@@ -122,11 +131,13 @@ impl MdThread {
             self.again |= !self.mirrored.is_empty();
         }
         core::mem::swap(&mut self.finishing, &mut self.finishing_now);
+        core::mem::swap(&mut self.resync_ends, &mut self.resync_ends_now);
+        self.out.append(&mut self.resync_out);
         let sent = self.out.len() as u64;
         let takes = match work {
             Some(work) => self.costs.time(work, sent),
             None => Nanos(self.costs.request.0 * sent),
-        };
+        } + self.costs.time(&core::mem::take(&mut self.resync_work), 0);
         self.due = self.works(now, takes);
         self.state = State::Working;
     }
@@ -151,9 +162,10 @@ impl MdThread {
         }
     }
 
-    /// Work beside the load: it costs the processor, and holds nobody up.
-    pub fn charge(&mut self, work: &StripeWork) {
-        self.busy += self.costs.time(work, 0);
+    /// Stripes of a resync are part of its next turn.
+    pub fn works_for_resync(&mut self, now: Nanos, work: StripeWork) {
+        self.resync_work += work;
+        self.wake(now);
     }
 
     /// Takes back the list of notified jobs, to be filled again.
