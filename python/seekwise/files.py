@@ -234,11 +234,11 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600, *, owner: tuple[int,
     return None
 
 
-def append(path: Path, data: bytes, mode: int = 0o644) -> None:
+def append(path: Path, data: bytes) -> None:
     """Adds to a file, made if it is not there, and returns when the disk has it. A link under that name is not
     followed."""
     make_folders(path.parent)
-    descriptor = _open(path, path.name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode)
+    descriptor = _open(path, path.name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         os.write(descriptor, data)
         os.fsync(descriptor)

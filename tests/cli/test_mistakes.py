@@ -117,7 +117,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("results 20201128-9999-abcd", USAGE, "run `20201128-9999-abcd` is unknown", "seekwise results"),
     ("tune model:exos_x18 --for nosuchthing", USAGE, "no use is called `nosuchthing`", "seekwise explain uses"),
     ("tune model:exos_x18 --for database,", USAGE, "a comma without a use", "`--for database`"),
-    ("tune /tmp --threshold 200%", USAGE, "at most 100%", "seekwise tune --help"),
+    ("tune /tmp --threshold 60%", USAGE, "at most 40%", "seekwise tune --help"),
     ("tune /tmp --budget 99999999h", USAGE, "at most a year", "seekwise tune --help"),
     ("import --format fio-text JSON", FAILED, "is JSON", "fio-json"),
     ("import FOLDER", USAGE, "it is a folder", "FOLDER/*"),

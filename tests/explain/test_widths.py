@@ -53,10 +53,10 @@ def test_a_purpose_is_explained(name):
 
 def test_advise_names_the_purposes_that_were_measured(capsys):
     found = live_outcome(3)
-    assert found.found.by_purpose
+    assert found.decided.by_purpose
     advised.of_tune(found, None, None).show(_output.console(width=80))
     said = " ".join(capsys.readouterr().out.split())
     for name in purpose.PURPOSES:
-        assert (f"`--for {name}` ({purpose.PURPOSES[name]})" in said) == (name in found.found.by_purpose)
-    advised.of_tune(found, next(iter(found.found.by_purpose)), None).show(_output.console(width=80))
+        assert (f"`--for {name}` ({purpose.PURPOSES[name]})" in said) == (name in found.decided.by_purpose)
+    advised.of_tune(found, next(iter(found.decided.by_purpose)), None).show(_output.console(width=80))
     assert "For one purpose" not in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """fio's JSON in every shape that fio 3.33 writes; figures by hand from the files."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,19 @@ def test_folders_name_set_ups_and_those_that_name_loads_do_not(tmp_path):
     assert {record.repetition for record in records} == {1}
 
 
+@pytest.mark.parametrize(
+    "form", ["{setup}/rep{number}/out.json", "run_{number}/{setup}/out.json", "iter{number}/{setup}.json"]
+)
+def test_folders_that_count_within_set_ups_are_repeats(form, tmp_path):
+    files = [tmp_path / form.format(setup=setup, number=number) for setup in ("none", "bfq") for number in (1, 2, 3)]
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(RAW["grp"])
+    run, records = importing.read(files)
+    assert [(r.setting, r.repetition) for r in records] == [(s, n) for s in ("none", "bfq") for n in (1, 2, 3)]
+    assert "taken for repeats of none" in notes(run)
+
+
 def test_one_folder_of_several_depths_compares_the_depths(tmp_path):
     _, records = importing.read(bench_fio(tmp_path, ("RAID0",), (1, 8)))
     assert [record.setting for record in records] == ["depth 1", "depth 8"]
@@ -349,9 +363,12 @@ def test_threads_of_a_group_of_several_jobs_are_told_by_their_summed_run_time(tm
     assert record.factors["threads"] == 2
 
 
-def test_a_document_behind_fio_s_progress_line_is_found(tmp_path):
+@pytest.mark.parametrize(
+    "before", ["Starting 1 process\nJobs: 1 (f=1): [r(1)][50.0%]\r", "--- Running fio ---", "Testing:\n  "]
+)
+def test_a_document_behind_other_words_is_found(before, tmp_path):
     path = tmp_path / "eta.json"
-    path.write_text("Starting 1 process\nJobs: 1 (f=1): [r(1)][50.0%]\r" + RAW["noengine"])
+    path.write_text(before + RAW["noengine"])
     _, (record,) = importing.read([path])
     assert record.phases[0].bytes == jobs("noengine")[0]["read"]["io_bytes"]
 
@@ -473,3 +490,14 @@ def test_a_client_s_job_without_options_is_said_to_have_no_pattern_and_has_the_s
     assert "does not have this job's pattern (`rw`)" in notes(run)
     side = next(job[name] for job in text["client_stats"] for name in ("read", "write") if job[name]["total_ios"])
     assert records[0].factors["block_bytes"] == side["io_bytes"] / side["total_ios"]
+
+
+@pytest.mark.parametrize("value", ["-nan", "nan", "inf"])
+def test_a_deviation_that_is_no_number_is_passed_over(value, tmp_path):
+    text = re.sub(r'"stddev" ?: ?[\d.]+', f'"stddev" : {value}', RAW["grp"])
+    assert value in text
+    (tmp_path / "x.json").write_text(text)
+    _, (record,) = importing.read([tmp_path / "x.json"])
+    (tmp_path / "y.json").write_text(RAW["grp"])
+    _, (other,) = importing.read([tmp_path / "y.json"])
+    assert record.phases[0] == other.phases[0]

@@ -88,7 +88,7 @@ def test_where_nothing_moved_under_any_setting_they_are_not_called_alike():
         return replace(record, phases=tuple(replace(phase, **empty) for phase in record.phases))
 
     found = run_of(nothing)
-    assert found.choice is None and not found.found.judged
+    assert found.choice is None and not found.decided.judged
 
 
 def test_a_job_that_moves_nothing_under_one_setting_alone_is_worse_there():
@@ -97,7 +97,7 @@ def test_a_job_that_moves_nothing_under_one_setting_alone_is_worse_there():
         phases = tuple(replace(phase, **ios) for phase in record.phases)
         return replace(record, phases=phases) if record.setting == "bfq" else record
 
-    rates = [each for each in run_of(starved).found.judged if each.is_rate]
+    rates = [each for each in run_of(starved).decided.judged if each.is_rate]
     assert rates and all(each.standing("bfq").verdict == "worse" for each in rates)
 
 

@@ -99,10 +99,10 @@ def test_little_of_the_budget_is_kept_and_a_short_one_is_all_for_measuring(monke
 def test_the_use_that_differs_most_is_traced_with_its_best_its_worst_and_the_present_setting():
     found = live_outcome(3)
     plan = replace(found.plan, budget_s=120.0)
-    picked = traced.chosen(found.found, plan)
+    picked = traced.chosen(found.decided, plan)
     assert len(picked) == 1
     name, settings = picked[0]
-    assert name in {j.use for j in found.found.judged if j.named}
+    assert name in {j.use for j in found.decided.judged if j.named}
     assert plan.in_force.label in {each.label for each in settings} and len(settings) <= 4
 
 

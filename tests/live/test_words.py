@@ -68,13 +68,13 @@ def test_the_next_command_sets_what_one_purpose_wants_where_all_together_keep():
     found = live_outcome()
     keeps = Choice(found.plan.in_force.label, False, 0.0, 0.0, 0.0, 0.0, 0.0)
     decided = replace(
-        found.found,
+        found.decided,
         choice=keeps,
         by_purpose={"throughput": keeps, "responsive": replace(keeps, setting="bfq", changes=True)},
     )
-    assert next_command(replace(found, found=decided)) == "sudo seekwise apply last --for responsive"
+    assert next_command(replace(found, decided=decided)) == "sudo seekwise apply last --for responsive"
     assert (
-        next_command(replace(found, found=replace(decided, by_purpose={"throughput": keeps})))
+        next_command(replace(found, decided=replace(decided, by_purpose={"throughput": keeps})))
         == "seekwise results last --all"
     )
 
@@ -82,7 +82,7 @@ def test_the_next_command_sets_what_one_purpose_wants_where_all_together_keep():
 def outcome_of(*figures):
     """A run with these figures alone, mq-deadline in force."""
     names = ["mq-deadline", "none", "bfq"]
-    return replace(live_outcome(), found=with_choices(judge(list(figures), "mq-deadline"), "mq-deadline", names))
+    return replace(live_outcome(), decided=with_choices(judge(list(figures), "mq-deadline"), "mq-deadline", names))
 
 
 def test_advice_for_a_purpose_names_the_price_as_the_whole_run_does():
@@ -99,7 +99,7 @@ def test_advice_for_a_purpose_names_the_price_as_the_whole_run_does():
 def test_where_purposes_want_different_settings_none_is_taken_silently():
     faster = figure("backup", {"mq-deadline": 500, "none": 920, "bfq": 500})
     found = outcome_of(START, faster)
-    assert found.found.changed_purposes == {"responsive": "bfq", "throughput": "none"}
+    assert found.decided.changed_purposes == {"responsive": "bfq", "throughput": "none"}
     assert not found.lines.set and not found.lines.undo
     assert next_command(found) == "sudo seekwise apply last --for responsive  # or --for throughput"
     with pytest.raises(UsageError, match="responsive wants bfq, throughput wants none") as caught:

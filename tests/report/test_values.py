@@ -36,14 +36,14 @@ def panels_of(page: str) -> list[tuple[str, list[str]]]:
 def test_the_page_begins_with_the_values_of_every_setting_the_one_in_force_first(found):
     page = live_page.html(found)
     shown = panels_of(page)
-    assert len(shown) == len([each for each in found.found.judged if each.rounds])
+    assert len(shown) == len([each for each in found.decided.judged if each.rounds])
     assert all(names[0] == "mq-deadline now" and len(names) == len(SPEED) for _, names in shown)
     assert page.index("Values by setting") < page.index("Distance to the best")
 
 
 def test_what_differs_most_is_the_first_panel(found):
     known = live_page._panels(found, Looks().by_label([each.label for each in found.plan.candidates]))
-    sizes = {(each.use, live_page.subject(each)): each.named for each in found.found.judged}
+    sizes = {(each.use, live_page.subject(each)): each.named for each in found.decided.judged}
     named = [bool(sizes[panel.use, panel.what]) for panel in known if "p99" not in panel.what]
     assert named == sorted(named, reverse=True) and named[0]
 

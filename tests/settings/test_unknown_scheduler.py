@@ -182,7 +182,7 @@ def test_its_run_is_shown_in_colours_of_its_own(monkeypatch):
     monkeypatch.setattr(sample_live, "SPEED", {"mq-deadline": 1.0, "adios": 1.4, "ufq": 0.6, "none": 0.9})
     found = sample_live.live_outcome.__wrapped__(count=4)
     page = live_page.html(found)
-    fastest = [each.standing("adios").verdict for each in found.found.judged if each.metric == "rate"]
+    fastest = [each.standing("adios").verdict for each in found.decided.judged if each.metric == "rate"]
     assert fastest and set(fastest) == {"better"} and page.count("adios") > 4 and page.count("ufq") > 4
     colours = [look.colour for look in Looks().by_label(["adios", "ufq", "none", "mq-deadline"]).values()]
     assert len(set(colours)) == 4

@@ -137,6 +137,8 @@ SCRIPTS = {
     "grep before it": "for DISK in /sys/block/sd*; do grep -q 1 \"${DISK}\"/queue/rotational && echo bfq > \"${DISK}\"/queue/scheduler; done\n",
     "a here-string": "tee /sys/block/sda/queue/scheduler <<< bfq\n",
     "escapes in echo": "echo -e 'bfq\\n' > /sys/block/sda/queue/scheduler\n",
+    "busybox": "B=/sbin/busybox\n$B echo bfq > /sys/block/sda/queue/scheduler\n",
+    "letters counted": "for i in 0 1; do c=$(printf \"\\\\x$(printf %x $((97+i)))\"); echo bfq > /sys/block/sd$c/queue/scheduler; done\n",
     "printf": "printf '%s\\n' bfq > /sys/block/sda/queue/scheduler\n",
     "a folder changed into": "cd /sys/block/sda/queue\necho bfq > scheduler\n",
     "find": "find /sys/block -name 'sd*' -exec sh -c 'echo bfq > {}/queue/scheduler' \\;\n",
@@ -510,6 +512,10 @@ def test_the_boot_parameter_of_a_kernel_with_a_single_queue_still_acts(tmp_path)
         ("ACTION=='add|change', ATTR{queue/scheduler}='none'", "udev cannot read", "mend the line"),
         ('KERNEL=="sda", ATTR{queue/scheduler}="none', "closing quote", "mend the line"),
         ('KERNEL=="sda", ATTR{queue/scheduler}=e"\\xzz"', "escape", "mend the line"),
+        ('KERNEL=="sda", ATTR{queue/schedular}="none"', "sda has no queue/schedular", "write to queue/scheduler"),
+        ('KERNEL=="sda", ATTR{queue/read_ahead_kb}="1M"', "'1M' is none", "the number alone"),
+        ('KERNEL=="/dev/sda", ATTR{queue/scheduler}="none"', "never a path", "mend the line"),
+        ('KERNEL=="sda", ATTR{/sys/block/sda/queue/scheduler}="none"', "below the folder of the device", 'ATTR{queue/scheduler}="none"'),
         ('KERNEL=="sda", RUN+="/bin/echo none > /sys/block/sda/queue/scheduler"', "without a shell", "sh -c"),
     ],
 )  # fmt: skip
@@ -620,6 +626,7 @@ def test_a_unit_without_a_shell_writes_nothing(command, tmp_path):
     [
         ("tmpfiles.d", "/etc/tmpfiles.d/io.conf", "w /sys/block/sdX/queue/scheduler - - - - bfq\n"),
         ("sysfs.conf", "/etc/sysfs.conf", "block/sdX/queue/scheduler = bfq\n"),
+        ("script or unit", RC, "echo bfq > /sys/block/sdX/queue/scheduler\n"),
     ],
 )
 def test_a_line_for_a_disk_that_is_not_there_is_called_so(kind, file, text, tmp_path):
@@ -627,3 +634,25 @@ def test_a_line_for_a_disk_that_is_not_there_is_called_so(kind, file, text, tmp_
     assert ineffective(made) == [f"{kind} {file}:1 does not act: there is no sdX on this machine"]
     made.add({file: text.replace("sdX", "sda")})
     assert ineffective(made) == []
+
+
+def test_a_table_of_cron_that_lacks_the_user_starts_nothing(tmp_path):
+    line = "@reboot echo bfq > /sys/block/sda/queue/scheduler\n"
+    made = machine(tmp_path, {"/etc/cron.d/io": line}, scheduler="bfq")
+    assert ineffective(made) == [
+        "script or unit /etc/cron.d/io:1 does not act: a line of this table names the user before the command"
+    ]
+    assert survey(made.tree(), made.stack()).setters == ()
+
+
+def test_a_line_of_tmpfiles_with_too_few_columns_writes_nothing(tmp_path):
+    made = machine(tmp_path, {"/etc/tmpfiles.d/io.conf": "w /sys/block/sda/queue/scheduler - - - bfq\n"})
+    assert ineffective(made) == [
+        "tmpfiles.d /etc/tmpfiles.d/io.conf:1 does not act: the value belongs in the seventh column"
+    ]
+
+
+def test_a_label_that_is_not_there_leads_nowhere(tmp_path):
+    rules = 'KERNEL!="sda", GOTO="end"\nATTR{queue/scheduler}="bfq"\n'
+    made = machine(tmp_path, {RULE: rules})
+    assert {each.device for each in survey(made.tree(), made.stack()).setters} == {"sda", "nvme0n1"}

@@ -64,7 +64,7 @@ def spoilt(good, target, chance: random.Random) -> tuple[str, str]:
     """A copy of the database with one wrong value: (run, which value, in words)."""
     target.write_bytes(good.read_bytes())
     with sqlite3.connect(target) as connection:
-        run_id = chance.choice([each for (each,) in connection.execute("SELECT run_id FROM run ORDER BY run_id")])
+        run_id = chance.choice([each for (each,) in connection.execute("SELECT run_id FROM run ORDER BY rowid")])
         if chance.random() < 0.5:
             (text,) = connection.execute("SELECT plan FROM run WHERE run_id = ?", (run_id,)).fetchone()
             document = json.loads(text)
@@ -88,7 +88,7 @@ def of_a_run(run: str, other: str, folder) -> list[tuple]:
     """Each command that reads one run, or two."""
     return [
         ("results", run), ("results", run, "--json"), ("advise", run), ("apply", run, "--dry-run"), ("compare", run, other),
-        ("export", run), ("export", run, "--format", "csv"), ("report", run, "--output", folder),
+        ("export", run), ("export", run, "--format", "csv"), ("report", run, "--output", folder), ("report", run, other, "--output", folder),
     ]  # fmt: skip
 
 

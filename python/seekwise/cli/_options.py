@@ -129,15 +129,23 @@ class Share(NumberType):
 
     name = "share"
 
+    def __init__(self, most: float = 1.0) -> None:
+        self.most = most
+
     def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> float:
-        """A share in (0, 1]; anything else is a usage error (exit status 2)."""
+        """A share above 0 and at most `most`; anything else is a usage error (exit status 2)."""
         text = str(value).strip()
         try:
             share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         except ValueError:
             share = -1.0
-        if not 0 < share <= 1:
-            self.fail(f"{value!r} is not a share such as 90% or 0.9, at most 100%", param, context)
+        if not 0 < share <= self.most:
+            example = min(0.9, self.most)
+            self.fail(
+                f"{value!r} is not a share such as {100 * example:g}% or {example:g}, at most {100 * self.most:g}%",
+                param,
+                context,
+            )
         return share
 
 

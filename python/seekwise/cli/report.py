@@ -11,6 +11,7 @@ import click
 from seekwise.cli import _options, _shown
 from seekwise.errors import SeekwiseError, UsageError, reason
 from seekwise.files import make_folders
+from seekwise.store import damage
 from seekwise.store.database import Run, Store
 
 
@@ -86,11 +87,12 @@ def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) ->
     run_id = report.run.run_id
     if not report.records:
         raise SeekwiseError(f"run {run_id} has no records, so there is nothing to show")
-    try:
-        written = files.write_all(folder_made(pictures), report.pictures()) if pictures is not None else []
-    except OSError as error:
-        raise SeekwiseError(f"cannot write pictures to {pictures}: {reason(error)}") from error
-    path = _shown.write_page(report, path_of(output, run_id)).absolute()
+    with damage.reading(run_id):
+        try:
+            written = files.write_all(folder_made(pictures), report.pictures()) if pictures is not None else []
+        except OSError as error:
+            raise SeekwiseError(f"cannot write pictures to {pictures}: {reason(error)}") from error
+        path = _shown.write_page(report, path_of(output, run_id)).absolute()
     return WrittenReport(run_id, [run.run_id for run in runs], path, [file.absolute() for file in written])
 
 
@@ -106,7 +108,8 @@ def _comparison(store: Store, runs: list[Run], output: Path, pictures: Path | No
         )
     pairing = paired.pairing_of(store, paired.after_earlier(store, *runs))
     names = [run.run_id for run in runs]
-    path = compare_page.write(path_of(output, "-vs-".join(names)), pairing)
+    with damage.reading(" or ".join(names)):
+        path = compare_page.write(path_of(output, "-vs-".join(names)), pairing)
     return WrittenReport(None, names, path.absolute(), [])
 
 

@@ -14,6 +14,7 @@ import click
 from seekwise.cli import _options, _output, _shown
 from seekwise.control.settings import NOT_RESTORED
 from seekwise.errors import UsageError
+from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.workload.study.quantity import counted
 
@@ -72,20 +73,21 @@ def command(
 
         chosen = [store.run(name) for name in names]
         report = of_run.of_runs(store, *chosen, brief=not (as_json or figures))
-        if as_json:
-            _shown.echo_json(report.document())
-            return
-        of_tune = isinstance(report, of_run.TuneReport)
-        if of_tune and figures:
-            raise UsageError(
-                f"run {report.run.run_id} of `tune` has its figures in its table", "`--all` shows every row"
-            )
-        head = wrapped(report.title, min(_shown.out().width, WIDTH))
-        # An answer of `tune` fills the screen.
-        click.echo("\n".join([*head, *([""] if len(head) == 1 or not of_tune else [])]))
-        report.show(_shown.out(), everything=everything, figures=figures)
-        is_last = report.run.run_id == store.run("last").run_id
-        sets = report.sets("last" if is_last else report.run.run_id) if len(chosen) == 1 else None
+        with damage.reading(report.run.run_id):
+            if as_json:
+                _shown.echo_json(report.document())
+                return
+            of_tune = isinstance(report, of_run.TuneReport)
+            if of_tune and figures:
+                raise UsageError(
+                    f"run {report.run.run_id} of `tune` has its figures in its table", "`--all` shows every row"
+                )
+            head = wrapped(report.title, min(_shown.out().width, WIDTH))
+            # An answer of `tune` fills the screen.
+            click.echo("\n".join([*head, *([""] if len(head) == 1 or not of_tune else [])]))
+            report.show(_shown.out(), everything=everything, figures=figures)
+            is_last = report.run.run_id == store.run("last").run_id
+            sets = report.sets("last" if is_last else report.run.run_id) if len(chosen) == 1 else None
     space = "" if of_tune else "\n"
     click.echo(f"{space}next: {sets or report.run.typed('seekwise report ' + ' '.join(run.run_id for run in chosen))}")
 

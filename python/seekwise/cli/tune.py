@@ -39,7 +39,7 @@ MODEL = "model:"
 @click.option("--guard", metavar="3x", help="With --live: end a period whose latency exceeds this factor.")
 @click.option("--no-prior", is_flag=True, help="Use this run alone, without what is known of schedulers in general.")
 @_options.name
-@click.option("--threshold", metavar="SHARE", type=_options.Share(), help="Losses up to this count as equal (5%).")
+@click.option("--threshold", metavar="SHARE", type=_options.Share(0.4), help="Losses up to this count as equal (5%).")
 @click.option(
     "--budget", type=_options.Duration(), help="Time for everything, e.g. 90s: 2m by default, 5m with --also."
 )

@@ -40,7 +40,7 @@ class Refusal:
     folder: Path
     attribute: str
     asked: str
-    found: str | None
+    in_force: str | None
     errno_value: int | None
 
 
@@ -72,7 +72,7 @@ def scheduler_hint(refusal: Refusal) -> str:
 
 
 def _queue_depth_hint(refusal: Refusal) -> str:
-    if refusal.found is None:
+    if refusal.in_force is None:
         return "only SCSI and SATA drives have it; NVMe and virtio set their depth by nr_requests"
     return (
         "the driver decides: a SATA drive takes 1 to 31 or 32, and only 1 if the kernel or the drive has NCQ off "
@@ -91,7 +91,7 @@ def _nr_requests_hint(refusal: Refusal) -> str:
 
 
 def _wbt_hint(refusal: Refusal) -> str:
-    if refusal.found is None or refusal.errno_value in (errno.EINVAL, errno.EOPNOTSUPP):
+    if refusal.in_force is None or refusal.errno_value in (errno.EINVAL, errno.EOPNOTSUPP):
         return "this kernel or device has no write-back throttling (CONFIG_BLK_WBT, request-based devices only)"
     return "bfq switches write-back throttling off: choose another scheduler, or leave it at 0"
 
@@ -113,12 +113,10 @@ def _read_ahead_hint(refusal: Refusal) -> str:
 
 def _iosched_hint(refusal: Refusal) -> str:
     scheduler = _scheduler(refusal)
-    if refusal.found is None:
+    if refusal.in_force is None:
         known = ", ".join(sorted(name.removeprefix(IOSCHED) for name in tunables(refusal.folder)))
         return f"{scheduler} has the tunables {known}" if known else f"{scheduler} has no tunables"
-    return (
-        f"{scheduler} keeps times in clock ticks and clips to its own bounds: ask for {refusal.found}, or another value"
-    )
+    return f"{scheduler} keeps times in clock ticks and clips to its own bounds: ask for {refusal.in_force}, or another value"
 
 
 def _small_range_hint(refusal: Refusal) -> str:
@@ -126,7 +124,7 @@ def _small_range_hint(refusal: Refusal) -> str:
 
 
 def _stripe_cache_hint(refusal: Refusal) -> str:
-    if refusal.found is None:
+    if refusal.in_force is None:
         return "only md RAID 4, 5 and 6 have it"
     if refusal.attribute == "md/group_thread_cnt":
         return "md takes 0 to 8192 threads (Linux v6.12 drivers/md/raid5.c)"

@@ -124,7 +124,11 @@ NOT_READ = tuple(
         ("bonnie++", r"^\d\.\d\d\w?,\d\.\d\d\w?,|-{2,}Sequential Output-{2,}", FIO),
         ("iozone", r"Iozone: Performance Test of File I/O", FIO),
         ("pgbench", r"^pgbench \(|^transaction type: ", "seekwise tune PATH -- pgbench …"),
-        ("dd", r"\d bytes .{0,60}copied, ", FIO.replace("randread --bs=4k", "read --bs=1m")),
+        (
+            "dd",
+            r"\d bytes .{0,60}copied, |^dd Sequential Disk Speed Tests",
+            FIO.replace("randread --bs=4k", "read --bs=1m"),
+        ),
         ("hdparm", r"Timing (?:cached|buffered disk|O_DIRECT)", FIO.replace("randread --bs=4k", "read --bs=1m")),
         ("ioping", r" ioping statistics ---", FIO),
         ("elbencho", r"^OPERATION\s+RESULT TYPE", FIO),

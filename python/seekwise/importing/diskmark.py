@@ -41,7 +41,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     program = PROGRAM.search(source.text)
     tool = " ".join(filter(None, program.groups())) if program else "CrystalDiskMark or the like"
     sections = [(match.start(), match["side"]) for match in SECTION.finditer(source.text)]
-    found = []
+    results = []
     for match in LINE.finditer(source.text):
         side = match["side"] or next((side for start, side in reversed(sections) if start < match.start()), None)
         if side is None:
@@ -50,10 +50,10 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
                 hint="the lines `[Read]` and `[Write]` belong to it",
             )
         if float_of(source, match, "rate") > 0:
-            found.append(_result(source, match, side, tool, given))
-    if not found:
+            results.append(_result(source, match, side, tool, given))
+    if not results:
         raise source.error("every rate is 0: nothing was measured")
-    return found
+    return results
 
 
 def float_of(source: Source, match: re.Match[str], name: str) -> float:

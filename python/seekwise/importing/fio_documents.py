@@ -82,6 +82,8 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
             f"{source} has {values:,} values, and {JSON_VALUES:,} are read at most",
             hint="of `--status-interval`, keep the last document; otherwise split the file",
         )
+    # Some versions print the deviation of one value, which is none, as C does.
+    text = NO_NUMBER.sub("null", text)
     start, decoder = _next_start(text, 0), json.JSONDecoder()
     if start is None:
         raise FioOutputError(f"{source} has no JSON{sample(text)}", hint="run fio by hand with the job file to see why")
@@ -99,7 +101,8 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
         start = _next_start(text, end)
 
 
-START = re.compile(r"(?:^|\r)(?:\{|[ \t]{1,80}\{(?=\s{0,80}\"fio version\"))", re.MULTILINE)
+START = re.compile(r"(?:^|\r)\{|\{(?=\s{0,80}\"fio version\")", re.MULTILINE)
+NO_NUMBER = re.compile(r"(?<=: )-?(?:nan|inf)(?=[,\s}])")
 WITHIN = 4
 """Levels of a document of somebody else's around fio's."""
 
@@ -114,7 +117,7 @@ def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
 
 def _next_start(text: str, position: int) -> int | None:
     """A `{` at the start of a line (fio's progress ends in a carriage return), or behind a document that has just
-    ended, opens the next one; of indented ones, that before fio's version.
+    ended, opens the next one; elsewhere, one before fio's version.
 
     A `[` that opens the text opens a list of documents.
     """

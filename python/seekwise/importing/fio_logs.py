@@ -200,7 +200,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
                 f"{name}: latencies are of windows, each with the mean or, with log_max_value, the longest of its requests, "
                 "and nothing here says which: taken for means (the depth decides, `--given iodepth=N`, or fio's JSON of this run)"
             )
-    made = phase(
+    timed = phase(
         _operation(name, directions, given, beside[0] if beside else None),
         elapsed_s=seen_s,
         total_bytes=total_bytes,
@@ -216,7 +216,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     )
     return [
         Result(
-            phases=(made,),
+            phases=(timed,),
             tool=f"fio-{given.tool_version or '3'}",
             threads=threads,
             block_bytes=given.block_bytes or _block(everything),
@@ -295,13 +295,13 @@ def _notes(*, has_bins: bool, alike: bool, beside: str) -> tuple[str, ...]:
 
 def _by_kind(sources: list[Source]) -> dict[str, list[Source]]:
     """{bw, iops, lat, clat or clat_hist: logs of that kind}"""
-    found: dict[str, list[Source]] = {}
+    by_kind: dict[str, list[Source]] = {}
     for source in sources:
         match = NAME.match(source.path.name)
         if match is None:
             raise source.error("is no fio log by its name", hint="fio writes NAME_bw.1.log, NAME_lat.1.log and so on")
-        found.setdefault(match["kind"], []).append(source)
-    return found
+        by_kind.setdefault(match["kind"], []).append(source)
+    return by_kind
 
 
 LINE = re.compile(r"[^\n]+")
@@ -362,8 +362,8 @@ def _histograms(sources: list[Source], scale: float) -> tuple[Counter[int], set[
     """As `_histogram`, of all jobs."""
     bins, directions, last_ms = Counter[int](), set[int](), 0.0
     for source in sources:
-        found, of_job, end_ms = _histogram(source, scale)
-        bins.update(found)
+        histogram, of_job, end_ms = _histogram(source, scale)
+        bins.update(histogram)
         directions |= of_job
         last_ms = max(last_ms, end_ms)
     return bins, directions, last_ms

@@ -25,44 +25,44 @@ def _recognises(source: Source) -> bool:
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
     try:
-        found = vardict(source.data)
+        benchmark = vardict(source.data)
     except GVariantError as error:
         raise source.error(f"is a damaged benchmark of gnome-disks: {error}") from error
     except (IndexError, UnicodeDecodeError) as error:
         raise source.error("is a damaged benchmark of gnome-disks: it is cut off") from error
-    size = found.get("sample-size")
+    size = benchmark.get("sample-size")
     if not isinstance(size, int) or size <= 0:
         raise source.error(f"the sample size of gnome-disks is {size!r}")
     results = []
     for key, operation in (("read-samples", "seq_read"), ("write-samples", "seq_write")):
-        if samples := _samples(source, found, key):
+        if samples := _samples(source, benchmark, key):
             times_s = [size / throughput for throughput in samples]
             results.append((phase_of(operation, times_s, size), size))
-    if times := _samples(source, found, "access-time-samples"):
+    if times := _samples(source, benchmark, "access-time-samples"):
         results.append((phase_of("rand_read", times, PAGE_BYTES), PAGE_BYTES))
     if not results:
         raise source.error("the benchmark of gnome-disks has no samples")
-    stamp = found.get("timestamp-usec")
+    stamp = benchmark.get("timestamp-usec")
     started = (
         datetime.fromtimestamp(stamp / 1e6, UTC).isoformat() if isinstance(stamp, int) and stamp > 0 else "unknown"
     )
     return [
         Result(
-            phases=(made,),
+            phases=(timed,),
             tool="gnome-disks",
             threads=1,
             block_bytes=block,
             iodepth=1,
             started_at=started,
-            environment={"device_bytes": found.get("device-size")},
+            environment={"device_bytes": benchmark.get("device-size")},
             notes=("gnome-disks records no CPU time", "gnome-disks' writes include an fsync after each"),
         )
-        for made, block in results
+        for timed, block in results
     ]
 
 
-def _samples(source: Source, found: dict[str, object], key: str) -> list[float]:
-    samples = found.get(key, [])
+def _samples(source: Source, benchmark: dict[str, object], key: str) -> list[float]:
+    samples = benchmark.get(key, [])
     if not isinstance(samples, list):
         raise source.error(f"`{key}` holds no samples")
     for offset, value in samples:

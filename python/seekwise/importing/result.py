@@ -170,7 +170,7 @@ COMMAND = re.compile(r"[@|]|\./|\s--?\w|\$ ")
 def headings(lines: Sequence[str], starts: Sequence[int], passed_over: re.Pattern[str] | None = None) -> list[str]:
     """What stands above each of several tables of one text, as the name of a set-up; none of them where one has none or
     two are alike."""
-    found = []
+    titles = []
     for place, start in enumerate(starts):
         above = range(start - 1, max(-1, start - HEADING_ABOVE, starts[place - 1] if place else -1), -1)
         near = (lines[number] for number in above)
@@ -183,8 +183,8 @@ def headings(lines: Sequence[str], starts: Sequence[int], passed_over: re.Patter
             and any(character.isalpha() for character in title)
             and not COMMAND.search(line)
         )
-        found.append(title if fits else "")
-    return found if all(found) and len(set(found)) == len(found) > 1 else [""] * len(found)
+        titles.append(title if fits else "")
+    return titles if all(titles) and len(set(titles)) == len(titles) > 1 else [""] * len(titles)
 
 
 def tool_text(name: str, version: str | None) -> str:
@@ -239,16 +239,16 @@ KEYS = {
 
 def parse_given(words: Sequence[str]) -> Given:
     """`("threads=8", …)` as facts; a wrong key or value is an error that names it."""
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in KEYS:
             raise UsageError(f"`--given {word}` is not KEY=VALUE with a known key", hint=f"keys: {', '.join(KEYS)}")
         try:
-            found[KEYS[key].field] = KEYS[key].convert(value)
+            given[KEYS[key].field] = KEYS[key].convert(value)
         except ValueError as error:
             raise UsageError(f"`--given {key}={value}`: {error}", hint=KEYS[key].meaning) from error
-    return Given(**found)
+    return Given(**given)
 
 
 @dataclass(frozen=True)

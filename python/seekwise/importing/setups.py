@@ -20,6 +20,9 @@ from seekwise.store import operations
 from seekwise.store.percentiles import merged
 from seekwise.store.record import CpuSeconds, Phase
 
+REPEAT = re.compile(
+    r"(?:rep|repeat|repetition|run|iter|iteration|trial|pass|round|try|sample)[-_ ]?\d{1,6}", re.IGNORECASE
+)
 NAMED_MOST = 4
 """File names in one note."""
 
@@ -58,6 +61,8 @@ def _by_path(measured: Sequence[Measured]) -> dict[Path, str]:
     for entry in measured:
         seen.setdefault((folders[entry.path], entry.load), set()).add(_without_numbers(entry.stem))
     if any(len(names) > 1 for names in seen.values()):
+        if all(REPEAT.fullmatch(folder) for folder in folders.values()):
+            return stems
         return {path: f"{folders[path]}/{stems[path]}".strip("/") for path in paths}
     return folders
 
@@ -69,6 +74,10 @@ def _folders(measured: Sequence[Measured], paths: Sequence[Path]) -> dict[Path, 
     common = os.path.commonpath(list(parents.values()))
     parts = {path: Path(os.path.relpath(parent, common)).parts for path, parent in parents.items()}
     used = tuple(range(max(map(len, parts.values()))))
+    # Where others name the set-up, `run1` and `run2` within it are repeats.
+    counting = [at for at in used if all(len(found) > at and REPEAT.fullmatch(found[at]) for found in parts.values())]
+    others = tuple(at for at in used if at not in counting)
+    used = others if len(set(_names(parts, others).values())) > 1 else used
     for place in reversed(used):
         fewer = tuple(other for other in used if other != place)
         if fewer and not _merges(measured, _names(parts, fewer), _names(parts, used)):
@@ -145,21 +154,21 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
 
 def _figures(measured: Sequence[Measured], depth: int) -> str:
     """`random read 200 IOPS, 40 ms`, of each load at one depth."""
-    found = [
+    figures = [
         f"{operations.name(phase.operation).lower()} {phase.iops:,.0f} IOPS, {ms(phase.latency_mean_ns)}"
         for entry in measured
         if (entry.result.iodepth or 1) == depth
         for phase in entry.result.phases
     ]
-    return _listed(found)
+    return _listed(figures)
 
 
 def shared_loads(measured: Sequence[Measured], names: Sequence[str]) -> bool:
     """Whether any load was measured with two set-ups."""
-    found: dict[str, set[str]] = {}
+    by_load: dict[str, set[str]] = {}
     for entry, label in zip(measured, names, strict=True):
-        found.setdefault(entry.load, set()).add(label)
-    return any(len(labels) > 1 for labels in found.values())
+        by_load.setdefault(entry.load, set()).add(label)
+    return any(len(labels) > 1 for labels in by_load.values())
 
 
 def together(
@@ -270,8 +279,8 @@ def notes(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
     return [*said, *copies[:1]]
 
 
-def _place(each: Measured) -> str:
-    return f"{each.files} (run {each.result.document + 1})" if each.result.document else each.files
+def _place(measured: Measured) -> str:
+    return f"{measured.files} (run {measured.result.document + 1})" if measured.result.document else measured.files
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -117,7 +117,9 @@ def _block(source: Source, match: re.Match[str] | None) -> int | None:
 def _with_latency(done: Phase, source: Source, new: bool, syncs: float) -> tuple[Phase, list[str]]:
     """(the phase with what is said of latency, sentences about that)."""
     unit = r"\s*(?:ms)?"
-    found = {name: _found(source, rf"^\s+{name}:\s+([\d.]+){unit}\s*$", f"{name} latency") for name in ("avg", "max")}
+    latencies = {
+        name: _found(source, rf"^\s+{name}:\s+([\d.]+){unit}\s*$", f"{name} latency") for name in ("avg", "max")
+    }
     percentile = re.search(
         r"(\d+)th percentile:\s+([\d.]+)" if new else r"approx\.\s+(\d+) percentile:\s+([\d.]+)", source.text
     )
@@ -127,15 +129,15 @@ def _with_latency(done: Phase, source: Source, new: bool, syncs: float) -> tuple
         for value, count in HISTOGRAM.findall(source.text.partition("Latency histogram")[2]):
             bins[round(float(value) * 1e6)] = bins.get(round(float(value) * 1e6), 0) + int(count)
     if syncs >= 1:
-        details = {**done.details, "latency_of_events_ms": found, "percentiles_of_events_ns": levels}
+        details = {**done.details, "latency_of_events_ms": latencies, "percentiles_of_events_ns": levels}
         return replace(done, details=details), [
             "sysbench's latency includes its fsyncs (--file-fsync-freq), so it is kept but not compared"
         ]
     done = replace(
         done,
         latency_bins=dict(sorted(bins.items())),
-        latency_mean_ns=found["avg"] * 1e6,
-        latency_max_ns=round(found["max"] * 1e6),
+        latency_mean_ns=latencies["avg"] * 1e6,
+        latency_max_ns=round(latencies["max"] * 1e6),
         reported_percentiles_ns={} if bins else levels,
     )
     missing = not bins and "99" not in levels

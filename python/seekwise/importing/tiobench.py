@@ -147,7 +147,7 @@ def _result(
         elapsed_s, total_bytes = size_mib / throughput, size_mib * MIB
     if not block:
         notes.append("the block size is not in the file, so there are no IOPS (`--given block=4k`)")
-    made = phase(
+    timed = phase(
         operation,
         elapsed_s=elapsed_s,
         total_bytes=total_bytes,
@@ -160,7 +160,7 @@ def _result(
     )
     front = FRONT.match(match["front"])
     return Result(
-        phases=(made,),
+        phases=(timed,),
         tool=tool_text("tiobench", given.tool_version),
         threads=threads,
         block_bytes=block,

@@ -33,7 +33,7 @@ class LiveOutcome:
     run: Run
     plan: LivePlan
     records: list[Record]
-    found: Decided
+    decided: Decided
     seconds: float
     asked: Choice | None = None
     """The choice for a purpose or group that was asked for afterwards."""
@@ -61,18 +61,18 @@ class LiveOutcome:
         if self.asked is not None:
             return self.asked
         if self.plan.group is not None:
-            return self.found.stated
-        wanted = {choice.setting: choice for choice in self.found.by_purpose.values()}
+            return self.decided.stated
+        wanted = {choice.setting: choice for choice in self.decided.by_purpose.values()}
         # What every purpose wants is what the headline advises.
         agreed = next(iter(wanted.values())) if len(wanted) == 1 else None
-        return agreed if agreed is not None and agreed.changes else self.found.choice
+        return agreed if agreed is not None and agreed.changes else self.decided.choice
 
     @property
     def divided(self) -> dict[Purpose, str]:
         """{purpose: setting} where purposes want different settings and none was asked for: no setting is right for all of them."""
         if self.choice is None or self.asked is not None or self.plan.group is not None:
             return {}
-        wanted = {purpose: choice.setting for purpose, choice in self.found.by_purpose.items()}
+        wanted = {purpose: choice.setting for purpose, choice in self.decided.by_purpose.items()}
         return wanted if len(set(wanted.values())) > 1 else {}
 
     @property
@@ -144,30 +144,30 @@ def for_purpose(outcome: LiveOutcome, purpose: str) -> LiveOutcome:
 
     UsageError when nothing was.
     """
-    for name, choice in outcome.found.by_purpose.items():
+    for name, choice in outcome.decided.by_purpose.items():
         if name == purpose:
             # All that was judged stays: what the choice makes worse elsewhere is its price.
             return replace(outcome, asked=choice, purpose=name)
-    of_group = outcome.found.by_group.get(purpose)
+    of_group = outcome.decided.by_group.get(purpose)
     if of_group is None:
         is_purpose = purpose in PURPOSES
         if not is_purpose:
             uses.chosen(purpose)  # what no use is called is not to be measured either
-        measured = ", ".join([*outcome.found.by_group, *outcome.found.by_purpose]) or "nothing"
+        measured = ", ".join([*outcome.decided.by_group, *outcome.decided.by_purpose]) or "nothing"
         option = "" if is_purpose else f" --for {purpose}"
         raise UsageError(
             f"run {outcome.run.run_id} did not measure {purpose!r}",
             hint=f"it measured {measured}; `sudo seekwise tune PATH{option}` measures it",
         )
-    own = [entry for entry in outcome.found.judged if entry.group == purpose]
+    own = [entry for entry in outcome.decided.judged if entry.group == purpose]
     plan = replace(
         outcome.plan,
         group=purpose,
         uses=tuple(use for use in outcome.plan.uses if use.group == purpose),
         left_out=(),
     )
-    within = replace(outcome.found, judged=tuple(own), by_purpose={})
-    return replace(outcome, plan=plan, asked=of_group, found=within)
+    within = replace(outcome.decided, judged=tuple(own), by_purpose={})
+    return replace(outcome, plan=plan, asked=of_group, decided=within)
 
 
 def notes(outcome: LiveOutcome) -> list[str]:

@@ -24,6 +24,7 @@ from seekwise.judge.grid import grids
 from seekwise.judge.observation import Observation
 
 Z_MAX = 3.5
+POLISHES = 10
 MAD_TO_SD = float(special.ndtri(0.75))
 
 
@@ -41,7 +42,7 @@ class Outlier:
     """Observed to expected value."""
 
 
-def outliers(observations: Sequence[Observation], z_max: float = Z_MAX) -> list[Outlier]:
+def outliers(observations: Sequence[Observation]) -> list[Outlier]:
     """All flagged values, the most unusual first."""
     outlying: list[Outlier] = []
     for grid in grids(observations):
@@ -63,12 +64,12 @@ def outliers(observations: Sequence[Observation], z_max: float = Z_MAX) -> list[
                     float(z[b, s]),
                     float(np.exp(combination[b, s])),
                 )
-                for b, s in zip(*np.nonzero(np.abs(z) > z_max), strict=True)
+                for b, s in zip(*np.nonzero(np.abs(z) > Z_MAX), strict=True)
             )
     return sorted(outlying, key=lambda o: -abs(o.modified_z))
 
 
-def median_polish(values: NDArray[np.float64], rounds: int = 10) -> NDArray[np.float64]:
+def median_polish(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Residuals of repetition + setting, both as medians, of tables (…, repetitions, settings); NaN stays NaN.
 
     A table with values of fewer than three repetitions or two settings: all zero.
@@ -79,7 +80,7 @@ def median_polish(values: NDArray[np.float64], rounds: int = 10) -> NDArray[np.f
     with warnings.catch_warnings():
         # Repetitions or settings without any value have no median, and need none.
         warnings.filterwarnings("ignore", "All-NaN slice encountered", RuntimeWarning)
-        for _ in range(rounds):
+        for _ in range(POLISHES):
             rest -= np.nanmedian(rest, axis=-1, keepdims=True)
             rest -= np.nanmedian(rest, axis=-2, keepdims=True)
     return np.where(few[..., None, None] & known, 0.0, rest)

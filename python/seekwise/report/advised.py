@@ -148,7 +148,7 @@ class _TuneAdvice:
     def show(self, console: Console) -> None:
         for line in tune_answer.lines(self.outcome, width=console.width):
             say(line, console)
-        if self.purpose is None and (known := self.outcome.found.by_purpose):
+        if self.purpose is None and (known := self.outcome.decided.by_purpose):
             options = " or ".join(f"`--for {name}` ({PURPOSES[name]})" for name in known)
             print_lines([f"For one purpose: {options}."], console)
         command = tune_answer.next_command(self.outcome, self.outcome.run.run_id, self.purpose)

@@ -107,7 +107,7 @@ class Results:
 
 def of_tune(outcome: LiveOutcome, *, records: bool = False, report: str | None = None) -> Tune:
     """`tune --json` and `results --json` of a live-switched run."""
-    plan, judged, is_asked = outcome.plan, outcome.found, outcome.plan.group is not None
+    plan, judged, is_asked = outcome.plan, outcome.decided, outcome.plan.group is not None
     return Tune(
         run_id=outcome.run.run_id,
         name=plan.name,

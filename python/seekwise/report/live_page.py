@@ -111,7 +111,7 @@ def _panels(outcome: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
     in_force = outcome.plan.in_force.label
     asked = tune_answer.question(outcome)
     made = []
-    for judged in outcome.found.judged:
+    for judged in outcome.decided.judged:
         base, chosen = judged.standing(in_force), asked.chosen(judged)
         if base is None or not base.value or not judged.rounds:
             continue
@@ -214,7 +214,7 @@ def pictures(outcome: LiveOutcome) -> list[tuple[str, str]]:
 
 
 def _blocks(outcome: LiveOutcome, use: Use, looks: dict[str, Look]) -> list[LossBlock]:
-    return [_block(outcome, entry, looks) for entry in outcome.found.judged if entry.use == use.name]
+    return [_block(outcome, entry, looks) for entry in outcome.decided.judged if entry.use == use.name]
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
         dict(Counter(change.outcome for change in changed)),
         changed,
     )
-    rows = of_live(changed, {(entry.use, entry.metric): metric_name(entry) for entry in sides[1].found.judged})
+    rows = of_live(changed, {(entry.use, entry.metric): metric_name(entry) for entry in sides[1].decided.judged})
     return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(pairs), note=_between(sides), document=facts)
 
 

@@ -115,10 +115,15 @@ def kernels(content: ReportContent) -> str:
     return _several(shown)
 
 
-def _several(names: Sequence[str], most: int = 4) -> str:
+NAMED_MOST = 4
+
+
+def _several(names: Sequence[str]) -> str:
     """A few names, and how many more."""
     different = list(dict.fromkeys(names))
-    return ", ".join(different[:most]) + (f" and {len(different) - most} more" if len(different) > most else "")
+    return ", ".join(different[:NAMED_MOST]) + (
+        f" and {len(different) - NAMED_MOST} more" if len(different) > NAMED_MOST else ""
+    )
 
 
 def _drives(system: System) -> str:

@@ -27,13 +27,13 @@ BUDGETS_MIN = (5, 10, 20, 30, 60)
 
 def question(found: LiveOutcome) -> Question:
     """What the answer of this run is made from."""
-    measured = tuple(entry for entry in found.found.judged if entry.rounds)
+    measured = tuple(entry for entry in found.decided.judged if entry.rounds)
     varied = {name for candidate in found.plan.candidates for name in candidate.values}
     return Question(
         measured,
         found.choice,
         found.plan.in_force.label,
-        found.found.by_purpose if found.choice is not None else {},
+        found.decided.by_purpose if found.choice is not None else {},
         answered.groups_measured(found.plan.group, measured) if found.purpose is None else (),
         "scheduler" if varied == {"scheduler"} else "setting",
         unsteady=_unsteady(found),
@@ -43,11 +43,11 @@ def question(found: LiveOutcome) -> Question:
 
 def _unsteady(found: LiveOutcome) -> str:
     """`mq-deadline differs from itself (copy throughput in desktop-copy, by 30 %)`."""
-    if not found.found.unsteady:
+    if not found.decided.unsteady:
         return ""
-    entry, known = max(found.found.unsteady, key=lambda pair: abs(pair[1].mean))
+    entry, known = max(found.decided.unsteady, key=lambda pair: abs(pair[1].mean))
     judged = next(
-        (figure for figure in found.found.judged if (figure.use, figure.metric) == (entry.use, entry.metric)), None
+        (figure for figure in found.decided.judged if (figure.use, figure.metric) == (entry.use, entry.metric)), None
     )
     what = f"{subject(judged)} in {entry.use}, " if judged is not None else f"in {entry.use}, "
     return f"{found.plan.in_force.label} differs from itself ({what}by {percent(math.expm1(abs(known.mean)))})"
@@ -97,9 +97,9 @@ def best_text(judged: Judged) -> str:
 
 def open_text(found: LiveOutcome) -> str | None:
     """How much was not measured long enough, and the budget that tells more; None where nothing is left to tell."""
-    if no_verdict(found) is not None or found.found.unsteady:
+    if no_verdict(found) is not None or found.decided.unsteady:
         return None
-    others = [(entry, s) for entry in found.found.judged for s in entry.standings if s.setting != entry.base]
+    others = [(entry, s) for entry in found.decided.judged for s in entry.standings if s.setting != entry.base]
     unknown = sum(s.verdict == "unknown" and not other.is_probable(s) for other, s in others)
     text = f"{unknown} of {len(others)} comparisons were not measured long enough" if unknown else ""
     if found.plan.provenance != "measured":
@@ -122,7 +122,7 @@ def next_command(found: LiveOutcome, run: str = "last", purpose: str | None = No
         return f"sudo seekwise tune PATH{uses}  # measures"
     if found.lines.set:
         return typed(f"sudo seekwise apply {run}{f' --for {purpose}' if purpose else ''}")
-    changed = list(found.found.changed_purposes) if found.asked is None else []
+    changed = list(found.decided.changed_purposes) if found.asked is None else []
     if changed:
         others = "".join(f" or --for {each}" for each in changed[1:])
         return typed(f"sudo seekwise apply {run} --for {changed[0]}") + (f"  #{others}" if others else "")

@@ -20,6 +20,7 @@ from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.diskstats import DiskCounters
 from seekwise.linux.resolve import ResolvedPath
 from seekwise.number_text import three
+from seekwise.report.layout import wrapped
 from seekwise.settings.drive_class import class_of
 from seekwise.simulate import trial_spec
 from seekwise.simulate.spec import Answer, Spec
@@ -286,9 +287,9 @@ def _headline(name: str, loads: Sequence[LoadBound], array: Spec) -> str:
     if not slow:
         best = max(loads, key=lambda load: load.gain)
         return f"{name} should be faster than one drive under each of these loads, {best.gain:.1f} times where it gains most ({best.load})."
-    told = " or ".join(f"{load.load} ({load.binds})" for load in slow[:2])
+    named = " or ".join(f"{load.load} ({load.binds})" for load in slow[:2])
     more = f", or under {quantity.counted(len(slow) - 2, 'more load')} below" if len(slow) > 2 else ""
-    return f"{name} is no faster than one drive when programs {told}{more}."
+    return f"{name} is no faster than one drive when programs {named}{more}."
 
 
 def advice_of(limits: ArrayBounds, array: Spec) -> str:
@@ -310,18 +311,8 @@ def table(limits: ArrayBounds) -> list[str]:
     for load in limits.loads:
         values = [f"{three(v)} MB/s" if load.unit == "MB/s" else f"{v:,.0f}/s" for v in (load.drive, load.array)]
         head = f"{load.load:28}{values[0]:>12}{values[1]:>12}  "
-        rows += _hung(head, load.binds)
+        rows += wrapped(load.binds, 80, head, " " * len(head))
     return rows
-
-
-def _hung(head: str, text: str, width: int = 80) -> list[str]:
-    lines, line = [], head
-    for word in text.split():
-        if len(line) + len(word) + 1 > width:
-            lines.append(line.rstrip())
-            line = " " * len(head)
-        line += word + " "
-    return [*lines, line.rstrip()]
 
 
 def measured_line(name: str, own: DiskCounters, seen: Seen, array: Spec, seconds: float) -> str:

@@ -232,14 +232,14 @@ def _price(decided: Decided, setting: str, base: str) -> str:
     if not gains:
         return ""
     most, best = max(gains, key=lambda pair: pair[0])
-    told = [f"{_figure(best)} {_much(most)}"] if most > 0 else []
+    parts = [f"{_figure(best)} {_much(most)}"] if most > 0 else []
     own, beside = min((pair for pair in gains if pair[1].use == best.use), key=lambda pair: pair[0])
     if own < 0 and beside is not best:
-        told.append(f"{'what runs beside it' if beside.role == 'background' else 'it'} {_much(own)}")
+        parts.append(f"{'what runs beside it' if beside.role == 'background' else 'it'} {_much(own)}")
     least, worst = min(gains, key=lambda pair: pair[0])
     if least < 0 and worst.use != best.use:
-        return f"{', '.join(told)}; at worst, in another use: {_figure(worst)} {_much(least)}"
-    return ", ".join(told)
+        return f"{', '.join(parts)}; at worst, in another use: {_figure(worst)} {_much(least)}"
+    return ", ".join(parts)
 
 
 def _figure(figure: Judged) -> str:

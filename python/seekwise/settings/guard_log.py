@@ -68,15 +68,15 @@ def _documents(files: Sequence[Path]) -> Iterator[tuple[Path, GuardDocument]]:
             yield file, document
 
 
-def mark_ended(identity: str, why: str = "", state: Path | None = None) -> None:
+def mark_ended(identity: str, why: str) -> None:
     """From now on this guard sets nothing."""
-    write_whole(folder(state) / f"{identity}{ENDED}", why.encode(), 0o644)
+    write_whole(folder() / f"{identity}{ENDED}", why.encode(), 0o644)
 
 
-def why_ended(identity: str, state: Path | None = None) -> str:
+def why_ended(identity: str) -> str:
     """The reason that was given for ending it; empty where none was."""
     try:
-        return read_text(folder(state) / f"{identity}{ENDED}")
+        return read_text(folder() / f"{identity}{ENDED}")
     except (OSError, ValueError):
         return ""
 
@@ -86,9 +86,9 @@ def confirm(identity: str, state: Path | None = None) -> None:
     write_whole(folder(state) / f"{identity}{CONFIRMED}", b"", 0o644)
 
 
-def is_confirmed(identity: str, state: Path | None = None) -> bool:
+def is_confirmed(identity: str) -> bool:
     """Whether somebody has confirmed what it has set."""
-    return (folder(state) / f"{identity}{CONFIRMED}").exists()
+    return (folder() / f"{identity}{CONFIRMED}").exists()
 
 
 def waiting(state: Path | None = None) -> list[GuardDocument]:
@@ -96,9 +96,9 @@ def waiting(state: Path | None = None) -> list[GuardDocument]:
     return [document for document in undecided(state) if document.get("outcome") == WAITING and not is_dead(document)]
 
 
-def is_marked_ended(identity: str, state: Path | None = None) -> bool:
+def is_marked_ended(identity: str) -> bool:
     """Whether somebody has ended this guard: it then sets nothing any more."""
-    return (folder(state) / f"{identity}{ENDED}").exists()
+    return (folder() / f"{identity}{ENDED}").exists()
 
 
 def process_of(identity: str, state: Path | None = None) -> ProcessIdentity | None:

@@ -37,21 +37,21 @@ def file_for(way: str, wanted: Changes, stack: Stack) -> File:
         for name, value in settings.items():
             if not _PLAIN.fullmatch(value) or not _PLAIN.fullmatch(device):
                 raise UsageError(f"{device} {name} = {value!r} cannot be written to a configuration file")
-    made = PERSISTENT[way](values, stack)
-    there = exact.text(stack.root / made.path.relative_to("/"))
-    return replace(made, text=merge.WAYS[way](there, made.text) if there else made.text, merged_with=there)
+    file = PERSISTENT[way](values, stack)
+    there = exact.text(stack.root / file.path.relative_to("/"))
+    return replace(file, text=merge.WAYS[way](there, file.text) if there else file.text, merged_with=there)
 
 
-def open_entry(made: Sequence[File], journal: Journal, root: Path = Path("/")) -> Entry | None:
+def open_entry(files: Sequence[File], journal: Journal, root: Path = Path("/")) -> Entry | None:
     """Journals what is there, unless it is so already; `pending` until somebody says that it is done."""
-    items = items_for(made, root)
+    items = items_for(files, root)
     return journal.open("persisted", items, pending=True) if items else None
 
 
-def items_for(made: Sequence[File], root: Path = Path("/")) -> list[Item]:
+def items_for(files: Sequence[File], root: Path = Path("/")) -> list[Item]:
     """Looks whether the files can be written; what the journal keeps of each that is not so already."""
     items = []
-    for file in made:
+    for file in files:
         path = root / file.path.relative_to("/")
         before = exact.state(path)
         if exact.content(before) == file.text.encode():

@@ -163,7 +163,10 @@ def cut(
     return CloseUp(setting, span_ms, capacity_sectors, done, later=later)
 
 
-def of_rows(rows: np.ndarray, name: str, requests_most: int, span_most_ms: float = 1000.0) -> CloseUp | None:
+SPAN_MOST_MS = 1000.0
+
+
+def of_rows(rows: np.ndarray, name: str, requests_most: int) -> CloseUp | None:
     """The busiest stretch of a recorded trace; the drive's size is taken as the furthest sector that the trace touches.
 
     `rows`: of `seekwise.trace.columns.REQUEST`, of one device. None where times of issue are unknown.
@@ -176,7 +179,7 @@ def of_rows(rows: np.ndarray, name: str, requests_most: int, span_most_ms: float
     # Of all stretches of so many requests, the shortest: there the drive had most to do.
     count = min(requests_most, len(known)) - 1
     first = int(np.argmin(ends[count:] - ends[: len(ends) - count]))
-    span_ms = min(float(ends[first + count] - ends[first]) / 1e6, span_most_ms)
+    span_ms = min(float(ends[first + count] - ends[first]) / 1e6, SPAN_MOST_MS)
     from_ms = float(ends[first]) / 1e6
     served = [
         ServedRequest(

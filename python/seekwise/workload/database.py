@@ -16,12 +16,13 @@ ROW_BYTES = 400
 BATCH = 20_000
 LEAST_ROWS = 60_000
 PAGE_BYTES = 4096
+LOCKED_MOST_S = 60.0
 
 
-def connected(path: Path | str, timeout_s: float = 60.0) -> sqlite3.Connection:
+def connected(path: Path | str) -> sqlite3.Connection:
     """As its documentation advises for durable transactions of several processes: WAL, synchronous=FULL."""
-    link = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
-    until = time.monotonic() + timeout_s
+    link = sqlite3.connect(path, timeout=LOCKED_MOST_S, isolation_level=None)
+    until = time.monotonic() + LOCKED_MOST_S
     while not _writes_ahead(link):
         if time.monotonic() > until:
             raise sqlite3.OperationalError(f"{path}: other programs keep it locked")

@@ -28,6 +28,11 @@ class Threshold:
     latency: float
     background: float
 
+    def __post_init__(self) -> None:
+        """ValueError where one is no share: a loss of 100 % would count as equal."""
+        if not all(0 < share < 1 for share in (self.rate, self.latency, self.background)):
+            raise ValueError("a threshold is a share between 0 and 1")
+
     def share(self, kind: str, role: str = "foreground") -> float:
         """The share for a figure of this kind (as in `judge` of a use) and role."""
         if role == "background":
@@ -97,7 +102,7 @@ class LivePlan:
     name: str | None = None
     group: str | None = None
     """What `--for` named, or None."""
-    provenance: str = "measured"
+    provenance: Literal["measured", "simulated"] = "measured"
     levels: tuple[Candidate, ...] = ()
     """With `--also`: each further value to try, alone under each scheduler that has it."""
     stages: tuple[Stage, ...] = ()

@@ -79,9 +79,9 @@ class Setter:
             return False
         if self.value == UNKNOWN_VALUE:
             return True
-        least, found = number(self.value), number(current)
-        if self.at_least and least is not None and found is not None:
-            return found >= least
+        least, numbers = number(self.value), number(current)
+        if self.at_least and least is not None and numbers is not None:
+            return numbers >= least
         return same_value(self.value, current)
 
 

@@ -55,10 +55,10 @@ def read(reading: Reading) -> Iterator[Setter]:
                     "a udev rule sets it: `seekwise apply --persist udev`",
                 )
             )  # fmt: skip
-    elif found := _not_yet(reading):
+    elif setters := _not_yet(reading):
         reading.ineffective.append(
             Ineffective(
-                "boot", *found[:2], None, "queue/scheduler", found[2], "the running kernel was started without it",
+                "boot", *setters[:2], None, "queue/scheduler", setters[2], "the running kernel was started without it",
                 "`update-grub` (or the boot loader's own command) and a restart"
                 if single_queue(stack)
                 else "a udev rule: multi-queue kernels ignore elevator= (`seekwise apply --persist udev`)",
@@ -110,20 +110,20 @@ def noncq(command_line: str, device: BlockDevice) -> bool:
 
 
 def _last(line: str, name: str) -> str | None:
-    found = [word.partition("=")[2] for word in line.split() if word.startswith(f"{name}=")]
-    return found[-1] if found and found[-1] else None
+    values = [word.partition("=")[2] for word in line.split() if word.startswith(f"{name}=")]
+    return values[-1] if values and values[-1] else None
 
 
 def _use_blk_mq(reading: Reading, line: str) -> None:
     """Notes the choice between single queue and multi-queue, which is none any more."""
     options = [f"{folder}/{name}" for folder in MODPROBE for name in reading.names(folder) if name.endswith(".conf")]
-    found = [(match, *_origin(reading, match[0])) for match in BLK_MQ.finditer(line)]
+    matches = [(match, *_origin(reading, match[0])) for match in BLK_MQ.finditer(line)]
     for path in options:
         for at, text in enumerate(reading.glance(path).splitlines(), 1):
             reading.spend(1)
             if text.lstrip().startswith("options") and (option := BLK_MQ.search(text[:1000])):
-                found.append((option, path, at))
-    for match, file, number in found:
+                matches.append((option, path, at))
+    for match, file, number in matches:
         wants = match[2].lower() in ("1", "y")
         reading.ineffective.append(
             Ineffective(

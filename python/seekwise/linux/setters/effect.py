@@ -3,6 +3,7 @@ nothing."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -10,9 +11,16 @@ from seekwise import schedulers
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.boot_line import SINGLE_QUEUE
+from seekwise.suggestion import nearest
 
 ALIASES = {"deadline": "mq-deadline"}
 """Linux 4.15 and later, block/mq-deadline.c: elevator_alias."""
+WHOLE = frozenset({
+    *(f"queue/{name}" for name in ("read_ahead_kb", "nr_requests", "max_sectors_kb", "nomerges", "rq_affinity", "wbt_lat_usec", "rotational", "iostats", "add_random")),
+    "device/queue_depth", "md/stripe_cache_size", "md/group_thread_cnt",
+})  # fmt: skip
+"""Attributes that the kernel reads with kstrtoul or kstrtol: `1M` is refused."""
+MISSPELT = 0.85
 MULTI_QUEUE = {"noop": "none", "cfq": "bfq", "anticipatory": "bfq"}
 """What the multi-queue kernel has instead of names of the single queue."""
 
@@ -44,7 +52,14 @@ def divide(setters: tuple[Setter, ...], stack: Stack) -> tuple[tuple[Setter, ...
 def _refused(setter: Setter, device: BlockDevice, known: frozenset[str]) -> tuple[str, str] | None:
     """Why the kernel refuses a scheduler, and what would act."""
     offered, name = device.schedulers_offered, setter.value.strip()
-    if setter.attribute != "queue/scheduler" or len(offered) < 2 or not name or any(sign in name for sign in "$%?*\0"):
+    part, _, file = setter.attribute.partition("/")
+    if any(sign in name for sign in "$%?*\0") or not name:
+        return None
+    if setter.attribute in WHOLE and not re.fullmatch(r"-?\d{1,19}", name):
+        return f"{file} takes a whole number, and {name!r} is none", "write the number alone"
+    if part == "queue" and file not in device.queue and (meant := nearest(file, device.queue, MISSPELT)):
+        return f"{device.name} has no {setter.attribute}", f"write to queue/{meant}"
+    if setter.attribute != "queue/scheduler" or len(offered) < 2:
         return None
     if taken(device, name) in offered:
         return None

@@ -40,12 +40,12 @@ class OneOf:
 
     def accepts(self, character: str) -> bool:
         """Whether the expression takes this character."""
-        found = (
+        listed = (
             character in self.singles
             or any(low <= character <= high for low, high in self.ranges)
             or any(CLASSES[name](character) for name in self.classes)
         )
-        return found != self.negated
+        return listed != self.negated
 
 
 UNCLOSED = 16
@@ -80,12 +80,12 @@ class Pattern:
             self._accepts.append(ANY)
             return at + 1
         if character == "[" and self._unclosed < UNCLOSED:
-            found = _bracket(text, at + 1, rule)
-            if found is None:
+            bracket = _bracket(text, at + 1, rule)
+            if bracket is None:
                 self._unclosed += 1
                 self._accepts.append(character)
                 return at + 1
-            one, at = found
+            one, at = bracket
             if one is None:
                 self._impossible = True
             else:
@@ -114,11 +114,11 @@ class Pattern:
         return bool(states >> len(self._accepts) & 1)
 
     def _mask(self, character: str) -> int:
-        found = 0
+        mask = 0
         for index, one in enumerate(self._accepts):
             if one == character or (one.__class__ is OneOf and one.accepts(character)):
-                found |= 1 << index
-        return found
+                mask |= 1 << index
+        return mask
 
     def cost(self, text: str) -> int:
         """About what matching takes, in microseconds."""

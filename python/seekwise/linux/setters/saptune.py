@@ -50,12 +50,12 @@ def read(reading: Reading) -> Iterator[Setter]:
 
 
 def _applied(reading: Reading) -> list[str]:
-    found: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for line in reading.text(CONFIGURATION).splitlines():
         key, sign, value = line[:LONGEST_LINE].partition("=")
         if sign:
-            found[key.strip()] = value.strip().strip("\"'")
-    return (found.get("NOTE_APPLY_ORDER") or found.get("TUNE_FOR_NOTES") or "").split()
+            notes[key.strip()] = value.strip().strip("\"'")
+    return (notes.get("NOTE_APPLY_ORDER") or notes.get("TUNE_FOR_NOTES") or "").split()
 
 
 def _file(reading: Reading, note: str) -> str:
@@ -67,7 +67,7 @@ def _file(reading: Reading, note: str) -> str:
 
 
 def _block(reading: Reading, file: str) -> dict[str, tuple[str, str, int]]:
-    found = {}
+    values = {}
     inside = False
     for number, line in enumerate(reading.text(file).splitlines(), 1):
         reading.spend(1)
@@ -77,5 +77,5 @@ def _block(reading: Reading, file: str) -> dict[str, tuple[str, str, int]]:
             continue
         key, sign, value = line.partition("=")
         if inside and sign and key.strip() in ATTRIBUTES:
-            found[key.strip()] = (value.strip().strip("\"'"), file, number)
-    return found
+            values[key.strip()] = (value.strip().strip("\"'"), file, number)
+    return values

@@ -96,7 +96,15 @@ def _writes(reading: Reading) -> Iterator[tuple[Write, bool]]:
                 continue
             command = line[match.end() :]
             # System tables name the user before the command.
-            command = USER.sub("", command) if file.startswith(("/etc/crontab", "/etc/cron.d")) else command
+            with_user = command if file.startswith(("/etc/crontab", "/etc/cron.d")) else ""
+            command = USER.sub("", command) if with_user else command
+            if re.match(r"(?:echo|printf|for|hdparm|blockdev|bash|sh|/\S+)\s", with_user):
+                for write in _line(reading, file, number, with_user.replace("\\%", "%"), {}):
+                    reason, instead = "a line of this table names the user before the command", f"root {with_user[:80]}"
+                    reading.ineffective.append(
+                        Ineffective("script", file, number, write.device, write.attribute, write.value, reason, instead)
+                    )
+                continue
             for write in _line(reading, file, number, command.replace("\\%", "%"), {}):
                 yield write, False
     for file in _units(reading):

@@ -32,6 +32,8 @@ PREFIXES = frozenset(
     {
         "sudo",
         "doas",
+        "busybox",
+        "toybox",
         "env",
         "nohup",
         "exec",
@@ -449,6 +451,9 @@ class Shell(Programs):
             path = f"{state.folder}/{path}"
         certain = ANYTHING not in path + value and not state.doubts
         shown = value.replace(ANYTHING, "?").strip()
+        if certain and path in self._reading.glance(self._file):
+            # A path as it stands in the script, for a disk that is not there.
+            self._reading.note_absent(path, self._file, line, shown)
         for place in self._places(path):
             found = self._reading.located(place)
             if found and (attribute := attribute_of(found[1])):

@@ -65,6 +65,8 @@ class Programs(ABC):
                 arguments = [[text.replace("\\n", "\n") for text in words] for words in arguments]
         if name == "printf" and arguments:
             form = arguments[0][0].replace("\\n", "").strip()
+            if re.search(r"\\[x0]|%[xo]|" + ANYTHING, form):
+                return [ANYTHING]  # characters by their numbers
             arguments = arguments[1:] if "%" in form and len(arguments) > 1 else [[form], *arguments[1:]]
         self._reading.spend(4)
         return few([" ".join(words).strip() for words in product(arguments)])

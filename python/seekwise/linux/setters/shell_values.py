@@ -15,53 +15,53 @@ LONGEST = 4096
 
 def few(values: Iterable[str]) -> list[str]:
     """Each value once; more than a script's list ever has are not evaluated."""
-    found = list(dict.fromkeys(values))
-    if len(found) > VALUES:
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) > VALUES:
         raise NotEvaluated(f"a variable that may have more than {VALUES} values")
-    if sum(map(len, found)) > 16 * LONGEST:
+    if sum(map(len, distinct)) > 16 * LONGEST:
         raise NotEvaluated("values that grow without an end")
-    return found
+    return distinct
 
 
 def joined(pieces: list[list[str]]) -> list[str]:
     """All concatenations; their number and length are bounded before they are made."""
-    found = [""]
+    texts = [""]
     for piece in pieces:
         if not piece:
             continue  # nothing was printed
-        if len(found) * len(piece) > VALUES:
+        if len(texts) * len(piece) > VALUES:
             raise NotEvaluated(f"a word that may have more than {VALUES} values")
-        if max(map(len, found)) + max(map(len, piece)) > LONGEST:
+        if max(map(len, texts)) + max(map(len, piece)) > LONGEST:
             raise NotEvaluated(f"a word that grows beyond {LONGEST:,} characters")
-        found = [left + right for left in found for right in piece]
-    return found
+        texts = [left + right for left in texts for right in piece]
+    return texts
 
 
 def product(arguments: list[list[str]]) -> list[list[str]]:
     """All commands that a list of words with several values each may mean."""
-    found: list[list[str]] = [[]]
+    rows: list[list[str]] = [[]]
     for argument in arguments:
-        if len(found) * max(1, len(argument)) > VALUES:
+        if len(rows) * max(1, len(argument)) > VALUES:
             raise NotEvaluated(f"a command that may mean more than {VALUES} others")
-        found = [[*left, right] for left in found for right in argument]
+        rows = [[*left, right] for left in rows for right in argument]
         if len(arguments) > VALUES:
             raise NotEvaluated(f"a command of more than {VALUES} words")
-    return found
+    return rows
 
 
 def braces(text: str) -> list[str]:
     """`{sda,sdb}` and `{a..d}`, a bounded number of them."""
     if "{" not in text:
         return [text]
-    found = [""]
+    texts = [""]
     at = 0
     for match in re.finditer(r"\{([^{},]{0,60}(?:,[^{},]{0,60}){1,200}|\w{1,4}\.\.\w{1,4})\}", text[:LONGEST]):
         words = match[1].split(",") if "," in match[1] else _range(match[1])
         if not words:
             continue
-        found = joined([found, [text[at : match.start()]], words])
+        texts = joined([texts, [text[at : match.start()]], words])
         at = match.end()
-    return joined([found, [text[at:]]])
+    return joined([texts, [text[at:]]])
 
 
 def _range(text: str) -> list[str]:

@@ -85,12 +85,12 @@ class Lexer:
 
     def all(self) -> list[Lexeme]:
         """Every lexeme of the text."""
-        found: list[Lexeme] = []
+        lexemes: list[Lexeme] = []
         text = self._text
         while self._at < len(text):
             character = text[self._at]
             if character == "\n":
-                found.append(Lexeme(self._line, ";"))
+                lexemes.append(Lexeme(self._line, ";"))
                 self._at += 1
                 self._line += 1
                 self._skip_documents()
@@ -107,7 +107,7 @@ class Lexer:
                 if operator in ("<<", "<<-"):
                     self._document()
                 else:
-                    found.append(Lexeme(self._line, operator))
+                    lexemes.append(Lexeme(self._line, operator))
             else:
                 line = self._line
                 parts = tuple(self._word())
@@ -118,10 +118,10 @@ class Lexer:
                     and not parts[0].is_quoted
                     and text[self._at : self._at + 1] in ("<", ">")
                 ):
-                    found.append(Lexeme(line, "", parts or (WordPart("text", "", True),)))
+                    lexemes.append(Lexeme(line, "", parts or (WordPart("text", "", True),)))
                 elif parts[0].value != "1":
-                    found.append(Lexeme(line, "2>"))
-        return found
+                    lexemes.append(Lexeme(line, "2>"))
+        return lexemes
 
     def _document(self) -> None:
         while self._text[self._at : self._at + 1] in (" ", "\t"):

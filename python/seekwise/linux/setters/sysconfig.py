@@ -33,16 +33,16 @@ def read(reading: Reading) -> Iterator[Setter]:
 
 def _ktune(reading: Reading) -> Iterator[Setter]:
     profile = reading.text(f"{KTUNE_PROFILES}/active-profile").strip()
-    found = _values(reading, f"{KTUNE_PROFILES}/{profile}/ktune.sysconfig" if profile else "/etc/sysconfig/ktune")
-    if "ELEVATOR" not in found or "ELEVATOR_TUNE_DEVS" not in found:
+    values = _values(reading, f"{KTUNE_PROFILES}/{profile}/ktune.sysconfig" if profile else "/etc/sysconfig/ktune")
+    if "ELEVATOR" not in values or "ELEVATOR_TUNE_DEVS" not in values:
         return
     starts = any(
         name.endswith("ktune") for folder in ("/etc/rc3.d", "/etc/rc.d/rc3.d") for name in reading.names(folder)
     )
-    for pattern in found["ELEVATOR_TUNE_DEVS"].text.split()[:100]:
+    for pattern in values["ELEVATOR_TUNE_DEVS"].text.split()[:100]:
         for path in braces(pattern):
             for name, attribute in reading.settings(path):
-                yield _setter("ktune", found["ELEVATOR"], name, attribute, found["ELEVATOR"].text, certain=starts)
+                yield _setter("ktune", values["ELEVATOR"], name, attribute, values["ELEVATOR"].text, certain=starts)
 
 
 def _sapconf(reading: Reading) -> Iterator[Setter]:
@@ -60,11 +60,11 @@ def _sapconf(reading: Reading) -> Iterator[Setter]:
 
 
 def _laptop_mode(reading: Reading) -> Iterator[Setter]:
-    found = _values(reading, LAPTOP_MODE)
-    wanted = found.get("NOLM_READAHEAD")
-    if wanted is None or "CONTROL_READAHEAD" not in found or found["CONTROL_READAHEAD"].text == "0":
+    values = _values(reading, LAPTOP_MODE)
+    wanted = values.get("NOLM_READAHEAD")
+    if wanted is None or "CONTROL_READAHEAD" not in values or values["CONTROL_READAHEAD"].text == "0":
         return
-    for pattern in found["HD"].text.split()[:100] if "HD" in found else ():
+    for pattern in values["HD"].text.split()[:100] if "HD" in values else ():
         for path in braces(pattern):
             for node in reading.places(path):
                 if name := reading.name_of(node):
@@ -78,9 +78,9 @@ def _setter(kind: str, value: NamedValue, device: str, attribute: str, text: str
 
 
 def _values(reading: Reading, file: str) -> dict[str, NamedValue]:
-    found = {}
+    values = {}
     for number, line in enumerate(reading.text(file).splitlines(), 1):
         reading.spend(1)
         if (match := LINE.match(line[:1200])) and match[2].strip():
-            found[match[1]] = NamedValue(match[2].strip(), file, number)
-    return found
+            values[match[1]] = NamedValue(match[2].strip(), file, number)
+    return values

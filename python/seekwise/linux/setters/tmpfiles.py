@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
 
 # The earlier folder hides a file of the same name in a later one.
@@ -32,9 +32,20 @@ def read(reading: Reading) -> Iterator[Setter]:
                 continue
             # Type Path Mode User Group Age Argument
             words = line.split(maxsplit=6) if "/sys/" in line and not line.lstrip().startswith("#") else []
-            if len(words) < 7 or words[0].rstrip("+!-=~^$") != "w":
+            if not words or words[0].rstrip("+!-=~^$") != "w":
                 continue
             try:
+                if 2 < len(words) < 7:
+                    for device, attribute in reading.settings(words[1].strip("\"'")):
+                        reason, instead = (
+                            "the value belongs in the seventh column",
+                            f"w {words[1]} - - - - {words[-1]}",
+                        )
+                        reading.ineffective.append(
+                            Ineffective("tmpfiles", file, number, device, attribute, words[-1], reason, instead)
+                        )
+                if len(words) < 7:
+                    continue
                 reading.note_absent(words[1].strip("\"'"), file, number, _unescaped(words[6]))
                 for device, attribute in reading.settings(words[1].strip("\"'")):
                     rank = (assignment.SYSFS, 1, name, number)

@@ -241,6 +241,7 @@ def matching(rules: list[Rule], seen: UdevDevice, action: str = "add") -> Iterat
     """Rules of one file that apply to an event, and whether that is certain."""
     until: str | None = None
     doubtful: str | None = None
+    known_labels = {token.value for rule in rules for token in rule.tokens if token.key == "LABEL"}
     for rule in rules:
         seen.reading.spend(3)
         labels = [token.value for token in rule.tokens if token.key == "LABEL"]
@@ -263,7 +264,8 @@ def matching(rules: list[Rule], seen: UdevDevice, action: str = "add") -> Iterat
             seen.reading.leave_out(rule.file, rule.line, str(reason))
             continue
         jump = next((token.value for token in rule.tokens if token.key == "GOTO"), None)
-        if jump is not None:
+        # A label that is not there leads nowhere (udev-rules.c: rule_resolve_goto).
+        if jump in known_labels:
             if found == YES and doubtful is None:
                 until = jump
             else:
@@ -458,8 +460,10 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
         if not asks and (token.operator in CONDITIONS or token.operator == "-="):
             continue
         if token.key == "ATTR" and token.attribute:
-            path = token.attribute if token.attribute.startswith("/sys/") else _path(token.attribute, seen.folder, seen)
-            place = reading.located(path)
+            if token.attribute.startswith("/sys/"):
+                _note_whole_path(rule, token, reading)
+                continue
+            place = reading.located(_path(token.attribute, seen.folder, seen))
             if place and (attribute := attribute_of(place[1])) and not _is_partition(place[0], reading.stack):
                 value = _substituted(token.value, seen)
                 # What only a program says (`%c`, a property that it prints) may be any value.
@@ -477,6 +481,16 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
             for write in Shell(reading, rule.file).command(command, _environment(seen)):
                 if not _is_partition(write.device, reading.stack):
                     yield write.device, write.attribute, write.value, write.certain
+
+
+def _note_whole_path(rule: Rule, token: Token, reading: Reading) -> None:
+    for device, attribute in reading.settings(token.attribute or ""):
+        note = Ineffective(
+            "udev", rule.file, rule.line, device, attribute, token.value, "udev looks for ATTR{} below the folder of the device that matched",
+            f'ATTR{{{attribute}}}="{token.value}"',
+        )  # fmt: skip
+        if note not in reading.ineffective and len(reading.ineffective) < MOST_IDLE:
+            reading.ineffective.append(note)
 
 
 def _with_folder(command: str, reading: Reading) -> str:

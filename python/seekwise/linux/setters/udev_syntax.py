@@ -61,7 +61,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Refused:
-    """A line that udev ignores as a whole."""
+    """A line that udev ignores as a whole, or that matches nothing."""
 
     file: str
     line: int
@@ -121,6 +121,10 @@ def _line(line: str, file: str, number: int, keys: frozenset[str]) -> Rule | Ref
         if key in MATCHES and operator not in CONDITIONS:
             reason = f"udev compares {key} with == or != alone; it refuses {key}{operator} and ignores the line"
             return Refused(file, number, line[:400], reason)
+        if key in ("KERNEL", "KERNELS") and value.startswith("/dev/"):
+            return Refused(
+                file, number, line[:400], f"{key} is a name such as sda, never a path: the line matches nothing"
+            )
         if "e" in flags:
             unescaped = unescape(value)
             if unescaped is None:

@@ -134,10 +134,10 @@ def resync_running(arrays: tuple[str, ...], root: Path = Path("/")) -> str | Non
     return None
 
 
-def throttle_count(root: Path = Path("/")) -> int:
+def throttle_count() -> int:
     """How often processors slowed down for their temperature since boot; 0 where the kernel does not say."""
     total = 0
-    for file in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/*_throttle_count"):
+    for file in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/*_throttle_count"):
         try:
             total += int(file.read_text())
         except (OSError, ValueError):

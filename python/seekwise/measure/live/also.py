@@ -80,10 +80,10 @@ def values_of(areas: Iterable[str]) -> dict[str, tuple[int, ...]]:
     return {name: values for name, values in known.items() if name in wanted}
 
 
-def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
+def _dirty_limits() -> dict[str, tuple[int, ...]]:
     """Fractions of what is in force now. The kernel names its limits in pages (Linux v6.12 mm/vmstat.c), whichever unit
     they were given in."""
-    words = dict(line.split() for line in (root / "proc/vmstat").read_text().splitlines())
+    words = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
     limits = {}
     for name, counter in (
         ("dirty_bytes", "nr_dirty_threshold"),
@@ -92,7 +92,7 @@ def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
         present = int(words.get(counter, 0)) * mmap.PAGESIZE
         parts = [present // part // MIB * MIB for part in DIRTY_PARTS]
         limits[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, size) for size in parts)) if present else ()
-    age = sysfs.read(root / sysfs.SYSTEM_FOLDER / "dirty_expire_centisecs") or "0"
+    age = sysfs.read(Path("/") / sysfs.SYSTEM_FOLDER / "dirty_expire_centisecs") or "0"
     limits["dirty_expire_centisecs"] = (int(age) // 10, int(age) // 3) if int(age) >= 100 else ()
     return {name: values for name, values in limits.items() if values}
 

@@ -364,9 +364,7 @@ def _record(runs: CommandRuns, candidate: Candidate, turn: int, began: float, el
         "command",
         candidate,
         (phase,),
-        length_s=time.time() - began,
-        began_s=began,
-        switch_s=runs.switched_s,
+        record.When(began, time.time() - began, switch_s=runs.switched_s),
         conditions=cold,
         load={"what": "a command of the user's"},
     )

@@ -243,10 +243,7 @@ def _record(run: LiveLoadRun, span: Span, cut: float, candidate: Candidate) -> R
         FOUND,
         candidate,
         (phase,),
-        length_s=length,
-        began_s=begin,
-        cut_s=cut,
-        switch_s=span.switch_s,
+        record.When(begin, length, cut, span.switch_s),
         conditions={"io_pressure": pressure, **said},
         load={"what": "the load that was there"},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -32,25 +33,32 @@ COUNTED_LEAST_S = 0.03
 PROFILE_BIN_S = 0.1
 
 
+@dataclass(frozen=True)
+class When:
+    """When a period was, in seconds."""
+
+    began_s: float
+    """Since 1970."""
+    length_s: float
+    cut_s: float = 0.0
+    """At its start, which does not count."""
+    switch_s: float = 0.0
+    """Of the switch before it."""
+
+
 def new_record(
     run: OpenRun,
     number: int,
     use: str,
     candidate: Candidate,
     phases: tuple[Phase, ...],
+    when: When,
     *,
-    length_s: float,
-    began_s: float,
-    cut_s: float = 0.0,
-    switch_s: float = 0.0,
-    stretch: int = 0,
     conditions: Mapping[str, object] = MappingProxyType({}),
     **more: Any,
 ) -> Record:
-    """The next record of a run: one period of a use under a candidate, in round `number`. `began_s`: seconds since
-    1970; `more`: further fields of the record."""
-    start_s = began_s - run.origin_s
-    times = {"start_s": (start_s, 3), "length_s": (length_s, 3), "cut_s": (cut_s, 3), "switch_s": (switch_s, 4)}
+    """The next record of a run: one period of a use under a candidate, in round `number`. `more`: further fields of the
+    record."""
     fields: dict[str, Any] = {
         "run_id": run.run.run_id,
         "trial": len(run.records),
@@ -60,12 +68,15 @@ def new_record(
         "factors": {**candidate.values, "use": use},
         "provenance": run.plan.provenance,
         "seed": run.plan.seed,
-        "started_at": datetime.fromtimestamp(began_s, UTC).isoformat(timespec="milliseconds"),
+        "started_at": datetime.fromtimestamp(when.began_s, UTC).isoformat(timespec="milliseconds"),
         "phases": phases,
         "environment": {} if run.records else run.environment,
         "conditions": {
-            "stretch": stretch,
-            **{name: round(value, digits) for name, (value, digits) in times.items()},
+            "stretch": 0,
+            "start_s": round(when.began_s - run.origin_s, 3),
+            "length_s": round(when.length_s, 3),
+            "cut_s": round(when.cut_s, 3),
+            "switch_s": round(when.switch_s, 4),
             **conditions,
         },
     }
@@ -79,14 +90,13 @@ def of_period(
     use: Use,
     candidate: Candidate,
     *,
-    cut_s: float,
-    counted_s: float,
-    stretch_number: int = 0,
+    counts: tuple[float, float],
     round_offset: int = 0,
     fio_version: str = "",
     **more: Any,
 ) -> Record:
-    """`cut_s` from its start does not count, `counted_s` after that do."""
+    """`counts`: seconds from its start that do not count, and seconds after that which do."""
+    cut_s, counted_s = counts
     start = period.before.clock_s + cut_s
     end = min(period.after.clock_s, start + counted_s)
     spent = _cpu(period)
@@ -106,11 +116,7 @@ def of_period(
         use.name,
         candidate,
         phases,
-        length_s=period.length_s,
-        began_s=period.before.clock_s,
-        cut_s=cut_s,
-        switch_s=period.switch_s,
-        stretch=stretch_number,
+        When(period.before.clock_s, period.length_s, cut_s, period.switch_s),
         conditions={
             "counted_s": round(max(0.0, end - start), 3),
             "device": {name: each.recorded for name, each in moved.items()},

@@ -82,51 +82,51 @@ class LiveSession(SwitchedRun):
 
     def stretch(
         self,
-        each: progress.UseState,
+        state: progress.UseState,
         schedule: Sequence[Turn],
         *,
         learn: bool,
         more: Callable[[Sequence[stretch.Period]], Sequence[Turn]] = lambda _: (),
     ) -> list[Record]:
         """Measures a use under a schedule; the records of its periods, none when the load did not run."""
-        title = each.use.title
+        title = state.use.title
 
         def tell(candidate: str) -> None:
             self.watch.measuring(title, candidate, max(0.0, self.left_s))
 
         before, began_s = programs.read(), time.monotonic()
         try:
-            done = self.under_load(each.use, schedule, self.deadline_s, each.units, tell=tell, more=more)
+            done = self.under_load(state.use, schedule, self.deadline_s, state.units, tell=tell, more=more)
         except SeekwiseError as error:
             # Where the storage failed, no other load would tell more.
             self.storage.check(error.message)
-            each.failed = error.message
+            state.failed = error.message
             self.watch.say(f"{title}: {error.message}")
             if not self.records and error.hint:
                 self.watch.say(error.hint)
             return []
         finally:
-            each.spent_s += time.monotonic() - began_s
+            state.spent_s += time.monotonic() - began_s
         others = programs.others(before, programs.read(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
         others = [other for other in others if other.name not in ("fio", "seekwise")]
         if done.ended_early is None:
             self.storage.check()
         if learn:
-            _learn(self, each, done)
-        conditions: dict[str, Any] = {}
+            _learn(self, state, done)
+        conditions: dict[str, Any] = {"stretch": state.stretches}
         if others:
             conditions["other_programs"] = [asdict(other) for other in others]
         early = None
         if done.ended_early is not None:
             early = f"{title}: the load ended early ({done.ended_early}); what was measured before counts"
-        kept = self._keep(each, done, {candidate.label: candidate for candidate, _, _ in schedule}, conditions, early)
+        kept = self._keep(state, done, {candidate.label: candidate for candidate, _, _ in schedule}, conditions, early)
         if early is not None:
             self.storage.check(done.ended_early)
             self.watch.say(early)
             # A load that someone ended runs again; one that cannot run would end again.
-            if each.ended_early or fio_load.hint(done.ended_early):
-                each.failed = done.ended_early
-            each.ended_early = True
+            if state.ended_early or fio_load.hint(done.ended_early):
+                state.failed = done.ended_early
+            state.ended_early = True
         return kept
 
     def under_load(self, use: Use, schedule: Sequence[Turn], deadline_s: float, units: int = 1, **more: Any) -> Stretch:
@@ -172,12 +172,13 @@ class LiveSession(SwitchedRun):
                 done,
                 state.use,
                 candidate,
-                stretch_number=state.stretches,
                 round_offset=state.rounds,
-                cut_s=cut,
-                counted_s=period.length_s
-                if state.long_unit_s is not None
-                else state.counted_s(candidate, period.length_s, cut),
+                counts=(
+                    cut,
+                    period.length_s
+                    if state.long_unit_s is not None
+                    else state.counted_s(candidate, period.length_s, cut),
+                ),
                 fio_version=self.program.version if self.program else "",
             )
             period_record.conditions.update(conditions)

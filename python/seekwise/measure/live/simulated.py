@@ -118,11 +118,11 @@ def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
-            each = _record(run, use, number, candidate, result["phases"][-1])
+            period_record = _record(run, use, number, candidate, result["phases"][-1])
             # One of each is enough to be simulated again, request by request; recordings of programs are too large to
             # be kept with it.
             kept = number == 0 and not use.runs_programs
-            run.keep(replace(each, load={**each.load, "spec": spec}) if kept else each)
+            run.keep(replace(period_record, load={**period_record.load, "spec": spec}) if kept else period_record)
         run.tell(batch[-1][0].title, (len(run.records) - before) / len(todo))
 
 
@@ -136,9 +136,7 @@ def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phas
         begin, end = (Counters(at_s, at_s, {}, {}) for at_s in (0.0, seconds))
         period = Period(candidate.label, number, 0.0, begin, end, {})
         stretch = Stretch((period,), _operations(use, phase), "")
-        return record.of_period(
-            run, period, stretch, use, candidate, cut_s=before_s, counted_s=seconds - before_s, **same
-        )
+        return record.of_period(run, period, stretch, use, candidate, counts=(before_s, seconds - before_s), **same)
     spent = phase["cpu"]
     cpu = CpuSeconds(
         submitter_user=0.0, submitter_system=0.0, user=spent["user_s"], system=spent["system_s"],
@@ -163,7 +161,7 @@ def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phas
             )
         )
     began_s = number * seconds
-    return record.new_record(run, number, use.name, candidate, tuple(phases), length_s=seconds, began_s=began_s, **same)
+    return record.new_record(run, number, use.name, candidate, tuple(phases), record.When(began_s, seconds), **same)
 
 
 def _operations(use: Use, result: dict[str, Any]) -> dict[str, logs.Operations]:

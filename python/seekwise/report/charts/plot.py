@@ -69,12 +69,12 @@ def mark(at: Point, kind: str, colour: str, said: object, scale: float = 0.8) ->
     return f'<path d="{MARKS[kind]}" {place} fill="{colour}" data-t="{words(said)}"/>'
 
 
-def rect(a: Point, b: Point, fill: str, said: object = "", stroke: str = "none") -> str:
+def rect(a: Point, b: Point, fill: str, said: object = "") -> str:
     """Between two corners; it tells its value where there is one."""
     told = f' data-t="{words(said)}"' if said else ""
     x, y = min(a[0], b[0]), min(a[1], b[1])
     size = f'width="{abs(a[0] - b[0]):.1f}" height="{abs(a[1] - b[1]):.1f}"'
-    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} fill="{fill}" stroke="{stroke}"{told}/>'
+    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} fill="{fill}" stroke="none"{told}/>'
 
 
 def axes(

@@ -70,7 +70,7 @@ def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
     return strongest(everything(records, systems))
 
 
-def strongest(findings: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
+def strongest(findings: Sequence[Finding]) -> list[Finding]:
     """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their
     strength."""
     order = sorted(findings, key=lambda finding: -finding.strength)
@@ -78,7 +78,7 @@ def strongest(findings: Sequence[Finding], most: int = SHOWN_MOST) -> list[Findi
     first.sort(key=lambda finding: -finding.strength)
     chosen: list[Finding] = []
     for finding in (*first, *(finding for finding in order if finding not in first)):
-        if len(chosen) < most and sum(known.kind == finding.kind for known in chosen) < OF_A_KIND_MOST.get(
+        if len(chosen) < SHOWN_MOST and sum(known.kind == finding.kind for known in chosen) < OF_A_KIND_MOST.get(
             finding.kind, 2
         ):
             chosen.append(finding)

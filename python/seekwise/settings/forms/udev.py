@@ -29,12 +29,12 @@ SCSI_KEYS = ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_W
 
 def file(wanted: Wanted, stack: Stack) -> File:
     """Rules that match each drive by its serial number, and by its kernel name where udev knows none."""
-    made = rules_only(wanted, stack)
+    rules = rules_only(wanted, stack)
     # The rules of drives act on `add` alone; what is not ready at `add` is triggered as it was when it became so.
-    action = "change" if made.text.count('ACTION=="') == made.text.count('ACTION=="add|change"') else "add"
+    action = "change" if rules.text.count('ACTION=="') == rules.text.count('ACTION=="add|change"') else "add"
     names = " ".join(f"--sysname-match={shlex.quote(name.replace('/', '!'))}" for name in wanted)
     now = f"udevadm control --reload && udevadm trigger --action={action} --subsystem-match=block {names}"
-    return replace(made, notes=(*made.notes, f"takes effect when the drive appears; now, as root: `{now}`"))
+    return replace(rules, notes=(*rules.notes, f"takes effect when the drive appears; now, as root: `{now}`"))
 
 
 def rules_only(wanted: Wanted, stack: Stack) -> File:
