@@ -267,6 +267,18 @@ def test_one_program_on_several_ssds_is_bound_by_its_processor() -> None:
     assert array_speed.binds(seen, array, are_alike=True) == "the program's processor"
 
 
+def test_writes_that_end_inside_a_stripe_say_so_and_are_slower() -> None:
+    job, rates, said = array_speed.LOADS[1][2], {}, {}
+    for members in (4, 5):
+        array = {"level": "raid5", "members": members, "chunk_kib": 64}
+        phase = array_speed._simulated("generic_1tb_sata", array, job, "6.1", True)
+        rates[members] = array_speed._rate(phase, "MB/s") / (members - 1)
+        said[members] = array_speed.binds(array_speed.seen_in(phase, job), array, are_alike=True)
+    assert "ends inside a stripe of 192 KiB" in said[4]
+    assert "stripe" not in said[5]
+    assert rates[5] > 1.5 * rates[4]
+
+
 RAID5 = {"level": "raid5", "members": 4, "chunk_kib": 64}
 RAID0 = {"level": "raid0", "members": 4, "chunk_kib": 4}
 

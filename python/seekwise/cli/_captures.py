@@ -57,20 +57,20 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
     """What differs, device by device; drives are known by their serial, whatever the kernel calls them."""
     trees = [open_tree(path) for path in (base, new)]
     stacks = [read_stack(tree) for tree in trees]
-    found = [
+    values = [
         {history.names_drive(device.device): device for device in status.read(tree, stack).devices}
         for tree, stack in zip(trees, stacks, strict=True)
     ]
     changes = [
-        (found[1][name], attribute, before, after)
-        for name in found[1]
-        if name in found[0]
-        for attribute, before, after in _changes(found[0][name], found[1][name])
+        (values[1][name], attribute, before, after)
+        for name in values[1]
+        if name in values[0]
+        for attribute, before, after in _changes(values[0][name], values[1][name])
     ]
-    gone = [found[0][name].device.name for name in found[0] if name not in found[1]]
-    come = [found[1][name].device.name for name in found[1] if name not in found[0]]
+    gone = [values[0][name].device.name for name in values[0] if name not in values[1]]
+    come = [values[1][name].device.name for name in values[1] if name not in values[0]]
     kernels = [stack.kernel or "unknown" for stack in stacks]
-    headline = _headline(len(changes), len(set(found[0]) & set(found[1])), kernels)
+    headline = _headline(len(changes), len(set(values[0]) & set(values[1])), kernels)
     if as_json:
         listed = [
             CapturedChange(change.device.name, name, _side(old), _side(now)) for change, name, old, now in changes

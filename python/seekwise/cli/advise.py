@@ -83,44 +83,44 @@ def command(
         _class(device, root, as_json)
         return
     with Store.open(db, create=False) as store:
-        found = of_run.of_runs(store, store.run(run)).advised(purpose, system)
+        advised = of_run.of_runs(store, store.run(run)).advised(purpose, system)
     if as_json:
-        _shown.echo_json(found.document())
+        _shown.echo_json(advised.document())
     else:
-        found.show(_shown.out())
+        advised.show(_shown.out())
 
 
 def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bool) -> None:
     """A line for each class of drive, and the rules that say the same."""
     if group is not None and group not in classes.groups():
         raise UsageError(f"no evidence ships for `{group}`", f"groups of uses: {', '.join(classes.groups())}")
-    found = [classes.choice(drive_class.name, group) for drive_class in classes.SHOWN]
+    choices = [classes.choice(drive_class.name, group) for drive_class in classes.SHOWN]
     if as_rules:
-        click.echo(classes.rules(found), nl=False)
+        click.echo(classes.rules(choices), nl=False)
         return
     if as_json:
-        _shown.echo_json(ClassChoices(classes.headline(found, group), found, classes.rules(found)))
+        _shown.echo_json(ClassChoices(classes.headline(choices, group), choices, classes.rules(choices)))
         return
     out = _shown.out()
-    print_lines([classes.FOR_WHOM, classes.headline(found, group)], out)
+    print_lines([classes.FOR_WHOM, classes.headline(choices, group)], out)
     say("", out)
-    rows = [classes.row(choice) for choice in found]
+    rows = [classes.row(choice) for choice in choices]
     print_columns(("Class of drive", "Default", "Sure", "Evidence: number of sources"), rows, out)
     print_lines([classes.SURE_TEXT], out)
     if everything:
-        for choice in found:
+        for choice in choices:
             say("", out)
             print_lines(classes.reasons(choice), out)
     say("", out)
-    print_lines([*classes.quicker(found), *classes.CAUTIONS[: 2 if everything else 1]], out)
+    print_lines([*classes.quicker(choices), *classes.CAUTIONS[: 2 if everything else 1]], out)
     again = f"seekwise advise --classes{f' --for {group}' if group else ''}"
     print_lines([f"next: {again} --print udev{'' if everything else ' # reasons: --all'}"], out)
 
 
 def _class(target: str, root: Path, as_json: bool) -> None:
     """A sentence for each drive of another class below the target."""
-    found = resolve_path(read_stack(open_tree(root)), target)
-    drives = {(drive_class.class_of(leaf), leaf.scheduler): leaf for leaf in reversed(found.leaves)}
+    path = resolve_path(read_stack(open_tree(root)), target)
+    drives = {(drive_class.class_of(leaf), leaf.scheduler): leaf for leaf in reversed(path.leaves)}
     if as_json:
         _shown.echo_json(drive_class.ClassAdvices([drive_class.advice(drive, target) for drive in drives.values()]))
         return

@@ -3,7 +3,7 @@ that varies `sync_speed_max`.
 
 A row is an array at a limit: beside each use how long it takes, and how long a unit of work takes with and without it.
 The limit of an array is the fastest at which no unit of work takes more than `TOLERATED` times as long as without;
-where none does, the gentlest. Of an array that survives no further failure meanwhile, only limits count that end within
+where none does, the gentlest, or one as gentle that ends sooner. Of an array that survives no further failure meanwhile, only limits count that end within
 `UNPROTECTED_MOST_S`. Uses that no limit changes by more than the model's error decide nothing.
 """
 
@@ -173,7 +173,10 @@ def choose(table: Sequence[RebuildRow]) -> Limit:
     fit = [row for row in able if slowed(row) <= TOLERATED]
     if fit:
         return Limit("tolerated", min(fit, key=lambda row: longest_s(row, units)), units, stuck)
-    return Limit("gentlest", min(able, key=slowed), units, stuck)
+    # Of those that the model cannot tell from the gentlest, the soonest.
+    bound = (1 + gain_error((LIMIT,))) * min(map(slowed, able))
+    alike = [row for row in able if slowed(row) <= bound]
+    return Limit("gentlest", min(alike, key=lambda row: longest_s(row, units)), units, stuck)
 
 
 def least_kib_s(choice: Limit) -> int:

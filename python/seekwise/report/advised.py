@@ -140,9 +140,14 @@ class _TuneAdvice:
         return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
 
     def document(self) -> TuneAdvice:
-        found = self.outcome
+        outcome = self.outcome
         return TuneAdvice(
-            found.run.run_id, self.purpose, tune_answer.headline(found), found.choice, found.lines.set, found.lines.undo
+            outcome.run.run_id,
+            self.purpose,
+            tune_answer.headline(outcome),
+            outcome.choice,
+            outcome.lines.set,
+            outcome.lines.undo,
         )
 
     def show(self, console: Console) -> None:
@@ -194,10 +199,10 @@ class _StudyAdvice:
         many = len(self.drives) > 1
         said = [(drive.system, use_answer.of_system(drive, self.content).headline) for drive in self.drives]
         headlines = [f"{system}: {headline}" if many else headline for system, headline in said]
-        found: Changes = {}
+        changes: Changes = {}
         for drive in self.drives:
-            found |= wanted(drive.setting, drive.outcome.plan) if drive.setting is not None else {}
-        return found, f"run {run_id}: {'; '.join(text.rstrip('.') for text in headlines)}"
+            changes |= wanted(drive.setting, drive.outcome.plan) if drive.setting is not None else {}
+        return changes, f"run {run_id}: {'; '.join(text.rstrip('.') for text in headlines)}"
 
     def document(self) -> RunAdvice | SystemsAdvice:
         if self.drives:
@@ -294,22 +299,24 @@ Advised = _TuneAdvice | _StudyAdvice
 it."""
 
 
-def of_tune(found: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
+def of_tune(outcome: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
     """Of a live-switched run. UsageError for a system, of which it has one, and for what it did not measure."""
     if system is not None:
         raise UsageError(
-            f"run {found.run.run_id} of `tune` has one target, so it takes no `--system`", "leave out --system"
+            f"run {outcome.run.run_id} of `tune` has one target, so it takes no `--system`", "leave out --system"
         )
-    asked = for_purpose(found, purpose) if purpose is not None else found
+    asked = for_purpose(outcome, purpose) if purpose is not None else outcome
     if (choice := asked.choice) is None:
-        reason = no_verdict(found) or "no period was measured"
-        raise UsageError(f"run {found.run.run_id} advises nothing: {reason}", hint="`sudo seekwise tune PATH` measures")
+        reason = no_verdict(outcome) or "no period was measured"
+        raise UsageError(
+            f"run {outcome.run.run_id} advises nothing: {reason}", hint="`sudo seekwise tune PATH` measures"
+        )
     return _TuneAdvice(asked, choice, purpose)
 
 
-def of_study(found: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> _StudyAdvice:
+def of_study(outcome: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> _StudyAdvice:
     """Of a run of a study: for each drive of this machine, for each of several systems, or for what competes on one."""
-    return _StudyAdvice(found, content, purpose, system, workloads.find(purpose) if purpose else None)
+    return _StudyAdvice(outcome, content, purpose, system, workloads.find(purpose) if purpose else None)
 
 
 def _print_throughputs(console: Console, records: Sequence[Record], weighed: Weighed) -> None:
@@ -393,12 +400,12 @@ def _interval(value: tuple[float, float, float] | None) -> str:
     return times(value[1], value[2], more_is_better=True)
 
 
-def _document(found: StudyOutcome, advice: Advice, weighed: Weighed | None) -> RunAdvice:
+def _document(outcome: StudyOutcome, advice: Advice, weighed: Weighed | None) -> RunAdvice:
     workload = None if weighed is None else Weighted(
         weighed.workload.name, weighed.workload.operations, weighed.workload.threads, weighed.reference, weighed.repetitions,
         weighed.not_covered, weighed.best, weighed.standings,
     )  # fmt: skip
     return RunAdvice(
-        found.run.run_id, found.provenance, advice.headline, advice.reasons, advice.caution, advice.set_lines,
+        outcome.run.run_id, outcome.provenance, advice.headline, advice.reasons, advice.caution, advice.set_lines,
         advice.undo_lines, workload,
     )  # fmt: skip

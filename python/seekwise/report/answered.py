@@ -227,28 +227,28 @@ def _named_effects(
     asked: Question, setting: str, *, better: bool, purpose: Purpose | None, probable: bool = False
 ) -> dict[tuple[str, str], str]:
     """{what is counted: effect}, at most `EFFECTS_MOST`."""
-    found: list[tuple[float, str, Judged, CandidateVerdict]] = []
+    named_rows: list[tuple[float, str, Judged, CandidateVerdict]] = []
     for judged in asked.judged:
         standing = judged.standing(setting)
         if standing is None or standing.ratio is None or not _goes(judged, standing, better=better, probable=probable):
             continue
         if better and purpose not in (None, judged.purpose):
             continue
-        found.append((abs(rule.capped(math.log(standing.ratio))), subject(judged), judged, standing))
+        named_rows.append((abs(rule.capped(math.log(standing.ratio))), subject(judged), judged, standing))
     # What is sure before what is probable, times and rates before slow tails, which mostly say the same again.
-    found.sort(key=lambda row: (row[3].verdict == "unknown", row[2].kind in TAILS, -row[0]))
+    named_rows.sort(key=lambda row: (row[3].verdict == "unknown", row[2].kind in TAILS, -row[0]))
     if better:
-        found = [row for row in found if row[2].kind not in TAILS] or found
-    told: dict[tuple[str, str], str] = {}
-    for _, _, judged, standing in found:
+        named_rows = [row for row in named_rows if row[2].kind not in TAILS] or named_rows
+    by_use: dict[tuple[str, str], str] = {}
+    for _, _, judged, standing in named_rows:
         # Of one kind of work in several uses the smallest gain, and the largest loss: what is said holds for each of
         # them.
         key = _counted(judged)
-        if (better and standing.verdict != "unknown") or key not in told:
-            told[key] = effect(judged, standing)
+        if (better and standing.verdict != "unknown") or key not in by_use:
+            by_use[key] = effect(judged, standing)
             if standing.verdict == "unknown":
-                told[key] += f" ({100 * max(standing.p_better or 0.0, standing.p_worse or 0.0):.0f} % sure)"
-    return dict(list(told.items())[:EFFECTS_MOST])
+                by_use[key] += f" ({100 * max(standing.p_better or 0.0, standing.p_worse or 0.0):.0f} % sure)"
+    return dict(list(by_use.items())[:EFFECTS_MOST])
 
 
 def _goes(judged: Judged, standing: CandidateVerdict, *, better: bool, probable: bool) -> bool:
@@ -264,8 +264,8 @@ def _counted(judged: Judged) -> tuple[str, str]:
     return (judged.work or judged.job or judged.use, judged.job)
 
 
-def _sentence(told: Sequence[str]) -> str:
-    text = "; ".join(told)
+def _sentence(effects: Sequence[str]) -> str:
+    text = "; ".join(effects)
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -326,7 +326,7 @@ def rows(asked: Question, *, every: bool = False) -> list[UseRow]:
     `every`: a row for every setting that was compared, those of a figure together.
     """
     against = opponents(asked)
-    made: list[tuple[tuple[tuple[int, float], ...], UseRow]] = []
+    use_rows: list[tuple[tuple[tuple[int, float], ...], UseRow]] = []
     for judged in asked.judged:
         known = [
             s for s in judged.standings if s.setting != judged.base and s.value is not None and s.ratio is not None
@@ -335,9 +335,9 @@ def rows(asked: Question, *, every: bool = False) -> list[UseRow]:
             continue
         shown = known if every else _telling(judged, known, against, asked.purpose)
         first = (min(order(standing) for standing in shown),) if every else ()
-        made += [((*first, order(standing)), _row(judged, standing, asked)) for standing in shown]
-    made.sort(key=lambda pair: pair[0])
-    return [row for _, row in made]
+        use_rows += [((*first, order(standing)), _row(judged, standing, asked)) for standing in shown]
+    use_rows.sort(key=lambda pair: pair[0])
+    return [row for _, row in use_rows]
 
 
 def _telling(

@@ -64,17 +64,17 @@ def rows_of(content: ReportContent) -> list[SystemRow]:
         if record.valid and record.setting in settings:
             load = by_load.setdefault(str(record.factors.get("load", "")), {})
             load.setdefault(str(record.factors.get("system")), []).append(record)
-    made = []
+    rows = []
     for load_name, systems in by_load.items():
         for operation in _foreground(next(iter(systems.values()))):
             name = operations.name(operation).lower()
             words = f"{load_name}, {name}" if len(by_load) > 1 else name
-            made += [
+            rows += [
                 _row(system.name, words, operation, systems[system.name], settings)
                 for system in content.systems
                 if system.name in systems
             ]
-    return [row for row in made if row.values]
+    return [row for row in rows if row.values]
 
 
 def _has_background(record: Record) -> bool:

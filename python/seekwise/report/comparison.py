@@ -210,12 +210,12 @@ def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
     sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
     room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
     room = min(room, max(map(len, [SECTIONS[outcome], *subjects])))
-    made = []
+    blocks = []
     for subject, cells in zip([SECTIONS[outcome], *subjects], [heads, *values], strict=True):
         first, *more = textwrap.wrap(subject, room, subsequent_indent="  ", break_on_hyphens=False) or [""]
         row = "  ".join([first.ljust(room), *(cell.ljust(size) for cell, size in zip(cells, sizes, strict=True))])
-        made.append([row.rstrip(), *more])
-    return made
+        blocks.append([row.rstrip(), *more])
+    return blocks
 
 
 def _head(run: Run) -> str:

@@ -50,7 +50,7 @@ def columns(
         over = sum(sizes) - room
         if over > 0:
             sizes[i] = max(min(least, sizes[i]), sizes[i] - over)
-    made = []
+    blocks = []
     for row in (heads, *body):
         parts = [
             textwrap.wrap(_parted(text, size), size, break_on_hyphens=False) or [""]
@@ -58,14 +58,14 @@ def columns(
         ]
         height = max(len(part) for part in parts)
         cells = [[(part[k] if k < len(part) else "") for part in parts] for k in range(height)]
-        made.append([
+        blocks.append([
             (" " * GAP).join(
                 word.rjust(size) if numbers_from is not None and i >= numbers_from else word.ljust(size)
                 for i, (word, size) in enumerate(zip(line, sizes, strict=True))
             ).rstrip().replace(NBSP, " ")
             for line in cells
         ])  # fmt: skip
-    return made
+    return blocks
 
 
 def _parted(text: str, size: int) -> str:

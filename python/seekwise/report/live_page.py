@@ -110,7 +110,7 @@ def _panels(outcome: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
     the times that they are of."""
     in_force = outcome.plan.in_force.label
     asked = tune_answer.question(outcome)
-    made = []
+    panels = []
     for judged in outcome.decided.judged:
         base, chosen = judged.standing(in_force), asked.chosen(judged)
         if base is None or not base.value or not judged.rounds:
@@ -138,8 +138,8 @@ def _panels(outcome: LiveOutcome, looks: dict[str, Look]) -> list[Panel]:
             better = "more is better" if judged.more_is_better else "less is better"
             panel = Panel(judged.use, subject(judged), better, tuple(rows), live_svg.values_end(rows))
             order = min(answered.order(other) for other in others)
-            made.append(((judged.kind in answered.TAILS, *order), panel))
-    return [panel for _, panel in sorted(made, key=lambda pair: pair[0])]
+            panels.append(((judged.kind in answered.TAILS, *order), panel))
+    return [panel for _, panel in sorted(panels, key=lambda pair: pair[0])]
 
 
 def _stretches(

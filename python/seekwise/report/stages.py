@@ -44,13 +44,13 @@ def sentences(outcome: LiveOutcome) -> list[str]:
     return said
 
 
-def reason(pruned: Pruned, found: LiveOutcome) -> str:
+def reason(pruned: Pruned, outcome: LiveOutcome) -> str:
     """Why one setting was pruned, in a few words."""
     match pruned.why:
         case "worse":
             more = any(
                 metric.name == pruned.metric and metric.more_is_better
-                for use in found.plan.uses
+                for use in outcome.plan.uses
                 for metric in use.metrics
             )
             return f"{amount(pruned.share or 0.0, more)} {metric_name(pruned.metric or '')} in {pruned.use}"

@@ -25,64 +25,64 @@ BUDGETS_MIN = (5, 10, 20, 30, 60)
 """Budgets to offer, in minutes."""
 
 
-def question(found: LiveOutcome) -> Question:
+def question(outcome: LiveOutcome) -> Question:
     """What the answer of this run is made from."""
-    measured = tuple(entry for entry in found.decided.judged if entry.rounds)
-    varied = {name for candidate in found.plan.candidates for name in candidate.values}
+    measured = tuple(entry for entry in outcome.decided.judged if entry.rounds)
+    varied = {name for candidate in outcome.plan.candidates for name in candidate.values}
     return Question(
         measured,
-        found.choice,
-        found.plan.in_force.label,
-        found.decided.by_purpose if found.choice is not None else {},
-        answered.groups_measured(found.plan.group, measured) if found.purpose is None else (),
+        outcome.choice,
+        outcome.plan.in_force.label,
+        outcome.decided.by_purpose if outcome.choice is not None else {},
+        answered.groups_measured(outcome.plan.group, measured) if outcome.purpose is None else (),
         "scheduler" if varied == {"scheduler"} else "setting",
-        unsteady=_unsteady(found),
-        purpose=found.purpose,
+        unsteady=_unsteady(outcome),
+        purpose=outcome.purpose,
     )
 
 
-def _unsteady(found: LiveOutcome) -> str:
+def _unsteady(outcome: LiveOutcome) -> str:
     """`mq-deadline differs from itself (copy throughput in desktop-copy, by 30 %)`."""
-    if not found.decided.unsteady:
+    if not outcome.decided.unsteady:
         return ""
-    entry, known = max(found.decided.unsteady, key=lambda pair: abs(pair[1].mean))
+    entry, known = max(outcome.decided.unsteady, key=lambda pair: abs(pair[1].mean))
     judged = next(
-        (figure for figure in found.decided.judged if (figure.use, figure.metric) == (entry.use, entry.metric)), None
+        (figure for figure in outcome.decided.judged if (figure.use, figure.metric) == (entry.use, entry.metric)), None
     )
     what = f"{subject(judged)} in {entry.use}, " if judged is not None else f"in {entry.use}, "
-    return f"{found.plan.in_force.label} differs from itself ({what}by {percent(math.expm1(abs(known.mean)))})"
+    return f"{outcome.plan.in_force.label} differs from itself ({what}by {percent(math.expm1(abs(known.mean)))})"
 
 
-def headline(found: LiveOutcome) -> str:
+def headline(outcome: LiveOutcome) -> str:
     """The answer in words, the same in every output."""
-    reason = no_verdict(found)
+    reason = no_verdict(outcome)
     if reason:
-        return f"{reason.rstrip('.')}. Keep {found.plan.in_force.label}."
-    return answered.headline(question(found)) + _others(found)
+        return f"{reason.rstrip('.')}. Keep {outcome.plan.in_force.label}."
+    return answered.headline(question(outcome)) + _others(outcome)
 
 
 OTHERS_LEAST_PER_S = 100
 """Requests of others from which on a disk counts as shared; a quiet system writes some ten per second."""
 
 
-def _others(found: LiveOutcome) -> str:
+def _others(outcome: LiveOutcome) -> str:
     """That something else used the storage when the run began; empty where next to nothing did."""
-    rate = found.plan.extra.get("others_per_s", 0)
+    rate = outcome.plan.extra.get("others_per_s", 0)
     if not isinstance(rate, int) or rate < OTHERS_LEAST_PER_S:
         return ""
     return f" Something else used this storage ({rate:,} requests per second before the run): the answer holds with that load."
 
 
-def rows(found: LiveOutcome) -> list[UseRow]:
+def rows(outcome: LiveOutcome) -> list[UseRow]:
     """A row for each figure with the values of both sides."""
-    return answered.rows(question(found))
+    return answered.rows(question(outcome))
 
 
-def mark(found: LiveOutcome) -> str:
+def mark(outcome: LiveOutcome) -> str:
     """What must stand before an answer that was not measured on the machine."""
     return (
-        f"{OTHERWISE[found.plan.provenance]}: {found.plan.stack[0].split(';')[0]}."
-        if found.plan.provenance in OTHERWISE
+        f"{OTHERWISE[outcome.plan.provenance]}: {outcome.plan.stack[0].split(';')[0]}."
+        if outcome.plan.provenance in OTHERWISE
         else ""
     )
 
@@ -95,18 +95,18 @@ def best_text(judged: Judged) -> str:
     return ", ".join(best)
 
 
-def open_text(found: LiveOutcome) -> str | None:
+def open_text(outcome: LiveOutcome) -> str | None:
     """How much was not measured long enough, and the budget that tells more; None where nothing is left to tell."""
-    if no_verdict(found) is not None or found.decided.unsteady:
+    if no_verdict(outcome) is not None or outcome.decided.unsteady:
         return None
-    others = [(entry, s) for entry in found.decided.judged for s in entry.standings if s.setting != entry.base]
+    others = [(entry, s) for entry in outcome.decided.judged for s in entry.standings if s.setting != entry.base]
     unknown = sum(s.verdict == "unknown" and not other.is_probable(s) for other, s in others)
     text = f"{unknown} of {len(others)} comparisons were not measured long enough" if unknown else ""
-    if found.plan.provenance != "measured":
+    if outcome.plan.provenance != "measured":
         return f"{text}." if text else None
-    if found.choice is not None and not unknown and not answered.may_cost(question(found)):
+    if outcome.choice is not None and not unknown and not answered.may_cost(question(outcome)):
         return None
-    return f"{text}{'; ' if text else ''}--budget {_next_budget(found.plan.budget_s)}m tells more."
+    return f"{text}{'; ' if text else ''}--budget {_next_budget(outcome.plan.budget_s)}m tells more."
 
 
 def _next_budget(seconds: float) -> int:
@@ -114,33 +114,33 @@ def _next_budget(seconds: float) -> int:
     return next((minutes for minutes in BUDGETS_MIN if 60 * minutes >= 2 * seconds), BUDGETS_MIN[-1])
 
 
-def next_command(found: LiveOutcome, run: str = "last", purpose: str | None = None) -> str:
+def next_command(outcome: LiveOutcome, run: str = "last", purpose: str | None = None) -> str:
     """What to type after this answer, other choices as a comment of the shell. `purpose`: what the answer was asked for afterwards."""
-    plan, typed = found.plan, found.run.typed
+    plan, typed = outcome.plan, outcome.run.typed
     if plan.provenance != "measured":
         uses = f" --for {plan.group}" if plan.group else ""
         return f"sudo seekwise tune PATH{uses}  # measures"
-    if found.lines.set:
+    if outcome.lines.set:
         return typed(f"sudo seekwise apply {run}{f' --for {purpose}' if purpose else ''}")
-    changed = list(found.decided.changed_purposes) if found.asked is None else []
+    changed = list(outcome.decided.changed_purposes) if outcome.asked is None else []
     if changed:
         others = "".join(f" or --for {each}" for each in changed[1:])
         return typed(f"sudo seekwise apply {run} --for {changed[0]}") + (f"  #{others}" if others else "")
     return typed(f"seekwise results {run} --all")
 
 
-def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False) -> list[str]:
+def lines(outcome: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False) -> list[str]:
     """Everything for the terminal, answer first. `everything`: all rows and notes, however many lines."""
     width = min(width, 80)
-    head = [*wrapped(mark(found), width), *wrapped(headline(found), width), ""]
-    said = [*stages.sentences(found), *notes(found)]
-    said = said if everything else said[: max(NOTES_MOST, len(stages.sentences(found)))]
-    tail = [line for text in (open_text(found), *said) if text for line in wrapped(f"{text.rstrip('.')}.", width)]
-    for label, commands in (("set: ", found.lines.set), ("undo:", found.lines.undo)):
+    head = [*wrapped(mark(outcome), width), *wrapped(headline(outcome), width), ""]
+    said = [*stages.sentences(outcome), *notes(outcome)]
+    said = said if everything else said[: max(NOTES_MOST, len(stages.sentences(outcome)))]
+    tail = [line for text in (open_text(outcome), *said) if text for line in wrapped(f"{text.rstrip('.')}.", width)]
+    for label, commands in (("set: ", outcome.lines.set), ("undo:", outcome.lines.undo)):
         tail += [f"{label} {line}" for line in commands[:2]]
     # A line is kept for the report's path, so that the table is the same wherever it is shown.
     room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
-    shown = row_lines(question(found), room, width, every=everything)
+    shown = row_lines(question(outcome), room, width, every=everything)
     return [*head, *shown, *([""] if shown else []), *tail, *([report] if report is not None else [])]
 
 

@@ -251,17 +251,25 @@ def binds(seen: Seen, array: Spec, *, are_alike: bool = False) -> str:
             return "one at a time: old data and parity are read, then both written"
         if seen.write_share > 0.5 and level in ("raid1", "raid10"):
             return "one at a time, and the slower of two copies ends it"
+        # An average of counted requests says nothing of what is left over of a stripe.
+        if are_alike and level in PARITY and seen.write_share > 0.5 and seen.request_bytes % row_bytes(array):
+            row = row_bytes(array) // 1024
+            return f"one at a time: each ends inside a stripe of {row} KiB, so md reads the rest"
         if chunk and seen.request_bytes > chunk:
             return "one at a time: drives wait between requests"
         return "one at a time, so one drive works and the others wait"
     return "requests under way are too few to keep all drives busy"
 
 
+def row_bytes(array: Spec) -> int:
+    """Data of a row of chunks."""
+    parities = {"raid6": 2}.get(str(array["level"]), 1)
+    return int(array.get("chunk_kib", 512)) * 1024 * (int(array["members"]) - parities)
+
+
 def fills_stripes(request_bytes: float, array: Spec) -> bool:
     """Whether a request covers at least one row of data chunks, so that parity needs no reads."""
-    parities = {"raid6": 2}.get(str(array["level"]), 1)
-    row = int(array.get("chunk_kib", 512)) * 1024 * (int(array["members"]) - parities)
-    return request_bytes >= row
+    return request_bytes >= row_bytes(array)
 
 
 def words_of(array: Spec) -> str:

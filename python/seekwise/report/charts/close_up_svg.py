@@ -190,12 +190,12 @@ def _tips(close: CloseUp, places: Range) -> str:  # each request, or every n-th 
     return str(escape(json.dumps(rows, separators=(",", ":"), ensure_ascii=True)))
 
 
-def tip(one: ServedRequest, found: CloseUp, number: int) -> str:
+def tip(one: ServedRequest, close: CloseUp, number: int) -> str:
     """`12.3 ms: read 4 KiB at 43.1 %, thread 2; scheduler 3.2 ms, seek 8.1 ms, rotation 4.2 ms, transfer 0.1 ms`."""
     size = f"{one.sectors / 2:g} KiB"
     words = f"{one.end:.4g} ms: {'write' if one.write else 'read'} {size} at {gigabytes(one.sector)} GB, thread {one.thread}"
     if number:
-        words += f", {100 * found.jumps_at(number):.2g} % from the one before"
+        words += f", {100 * close.jumps_at(number):.2g} % from the one before"
     words += f"; scheduler {_ms(one.issue - one.arrival)}, drive {_ms(one.end - one.issue)}"
     if one.parts is not None:
         if one.parts.cached:
