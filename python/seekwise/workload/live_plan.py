@@ -102,7 +102,7 @@ class LivePlan:
     name: str | None = None
     group: str | None = None
     """What `--for` named, or None."""
-    provenance: Literal["measured", "simulated"] = "measured"
+    provenance: Literal["measured", "virtual", "simulated"] = "measured"
     levels: tuple[Candidate, ...] = ()
     """With `--also`: each further value to try, alone under each scheduler that has it."""
     stages: tuple[Stage, ...] = ()
