@@ -655,7 +655,12 @@ impl Scheduler for Kyber {
                 *out += &format!(
                     "{name}: flushed: {}; software queues: {}\n",
                     ids(&lists.flushed),
-                    lists.software.iter().map(ids).collect::<Vec<_>>().join(" | "),
+                    lists
+                        .software
+                        .iter()
+                        .map(ids)
+                        .collect::<Vec<_>>()
+                        .join(" | "),
                 );
             }
             *out += &format!(
