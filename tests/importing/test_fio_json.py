@@ -221,7 +221,7 @@ def test_folders_that_count_within_set_ups_are_repeats(form, tmp_path):
         path.write_text(RAW["grp"])
     run, records = importing.read(files)
     assert [(r.setting, r.repetition) for r in records] == [(s, n) for s in ("none", "bfq") for n in (1, 2, 3)]
-    assert "taken for repeats of none" in notes(run)
+    assert "taken for repeats (same load, same set-up): of none, " in notes(run)
 
 
 def test_one_folder_of_several_depths_compares_the_depths(tmp_path):

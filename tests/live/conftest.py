@@ -74,6 +74,14 @@ def _loop(path: Path, size: int, *options: str) -> str:
     return ran("losetup", "-f", "--show", *options, str(path))
 
 
+def detach(node: str, path: Path) -> None:
+    """Once a test has taken its device away, the number may be another test's."""
+    with contextlib.suppress(OSError):
+        backing = Path(f"/sys/block/{Path(node).name}/loop/backing_file").read_text()
+        if backing.strip().removesuffix(" (deleted)") == str(path):
+            subprocess.run(["losetup", "-d", node], check=False, capture_output=True, timeout=60)
+
+
 UNMOUNTED_S = 120.0
 """A database server of a test that runs beside this one has a mount namespace of its own, and a copy of what is mounted here keeps it busy."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import needs_fio, needs_root, settings_of
-from live.conftest import MKFS, _loop, ran
+from live.conftest import MKFS, _loop, detach, ran
 
 pytestmark = [needs_root, needs_fio, pytest.mark.timeout(400)]
 slow = pytest.mark.slow
@@ -90,12 +90,12 @@ def bare(tmp_path):
         below.mkdir()
         folder.mkdir()
         under = _loop(tmp_path / "below.img", BELOW_BYTES)
-        stack.callback(ended, "losetup", "-d", under)
+        stack.callback(detach, under, tmp_path / "below.img")
         ran(*MKFS, under)
         ran("mount", under, str(below))
         stack.callback(ended, "umount", "-l", str(below))
         node = _loop(below / "above.img", ABOVE_BYTES, "--direct-io=on")
-        stack.callback(ended, "losetup", "-d", node)
+        stack.callback(detach, node, below / "above.img")
         yield Failing(node, folder, below)
 
 
@@ -123,7 +123,7 @@ def clears_itself(seekwise, failing) -> None:
     """Once the device is gone for good, the next command ends what the journal has; no settings are left."""
     seekwise("status")
     ended("umount", "-l", str(failing.folder))
-    ended("losetup", "-d", failing.node)
+    detach(failing.node, failing.backing)
     seekwise("status")
     assert left_in_journal(seekwise) == []
 
