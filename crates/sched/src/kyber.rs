@@ -123,7 +123,7 @@ struct Wake {
     freed: [u32; WAIT_PLACES],
     places: usize,
     batch: u32,
-    /// Where the search for somebody who waits begins.
+    /// The place at which the search for a waiting queue begins.
     next: usize,
 }
 
@@ -142,8 +142,9 @@ impl Wake {
         }
     }
 
-    /// A token was freed; queues wait at the marked places. The place that is woken: all who wait there, since they wait together (Linux 5.10 to
-    /// 6.12 lib/sbitmap.c: sbitmap_add_wait_queue). From 6.2 on nobody counts as one who takes all, so that all places are.
+    /// A token was freed; queues wait at the marked places. Returns the place that is woken, with every queue that waits there (Linux 5.10 to
+    /// 6.12 lib/sbitmap.c: sbitmap_add_wait_queue). From 6.2 on a wake-up goes on to the next place until a queue takes the token for itself alone;
+    /// kyber's queues never do, so all places are woken.
     #[inline]
     fn freed(&mut self, waited_at: u32) -> Option<usize> {
         let place = (0..self.places)

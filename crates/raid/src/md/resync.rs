@@ -190,8 +190,8 @@ impl Resync {
             .saturating_sub(u64::from(self.in_flight) * self.step.0)
     }
 
-    /// A step turns out to have nothing on the member that is rebuilt. Of RAID 10 a rebuild counts that member's sectors (raid10_sync_request and
-    /// `max_sectors` of md_do_sync), so this one does not count.
+    /// A step turns out to have nothing on the member that is rebuilt. The progress of a RAID 10's rebuild is counted in sectors of that member
+    /// (raid10_sync_request and `max_sectors` of md_do_sync), so the length of this step is taken off again.
     pub fn skip_step(&mut self, now: Nanos, length: u64) {
         self.through -= length;
         self.checked = self.checked.min(self.through);

@@ -6,7 +6,7 @@ jobs.py        a use as a fio job
 logs.py        what fio logged
 prepare.py     test files and control groups
 stretch.py     one fio under which settings are switched
-carry.py       the time after a switch that does not count
+carry.py       how long a switch still has an effect; that time is left out
 progress.py    which use is measured next, and when everything is decided
 open_run.py    a run while it measures
 session.py     one whose loads are ours

@@ -41,7 +41,7 @@ class When:
     """Since 1970."""
     length_s: float
     cut_s: float = 0.0
-    """At its start, which does not count."""
+    """Left out at its start: the switch still has an effect there."""
     switch_s: float = 0.0
     """Of the switch before it."""
 
