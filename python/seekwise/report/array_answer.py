@@ -149,7 +149,7 @@ def table(answer: DesignChoice) -> QuestionTable:
         ],
         caption="CPU: host time per request.",
         brief=tuple(place for place, row in enumerate(answer.rows) if row in brief),
-        drawn={
+        values={
             3: [row.score for row in answer.rows],
             4: [row.p99_ms for row in answer.rows],
             5: [row.cpu_us for row in answer.rows],

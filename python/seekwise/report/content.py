@@ -61,24 +61,25 @@ class Advice:
 class QuestionTable:
     """The table of a question that has one of its own: a rebuild beside programs, kinds of bitmap."""
 
-    HIDDEN: ClassVar = ("drawn",)
+    HIDDEN: ClassVar = ("values", "is_one_unit")
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
     brief: tuple[int, ...] = ()
     """Places of the rows that stand on a screen without room for all; empty: all."""
-    drawn: Mapping[int, Sequence[float | None]] = field(default_factory=dict)
-    """{column: the value of each row}, for those that the page draws as well."""
+    values: Mapping[int, Sequence[float | None]] = field(default_factory=dict)
+    """{column: the value of each row}, for those that the page draws and sorts by."""
+    is_one_unit: bool = False
+    """Whether the columns of `values` are the same figure under several settings: bars compare within a row."""
 
-    @property
-    def shares(self) -> dict[int, list[float]]:
-        """{column: per cent of its largest value for each row}; 0 where nothing is drawn."""
-        columns = {
-            place: [value if value and math.isfinite(value) else 0.0 for value in values]
-            for place, values in self.drawn.items()
-        }
-        return {place: [100 * value / (max(values) or 1.0) for value in values] for place, values in columns.items()}
+    def cell(self, row: int, column: int) -> tuple[str, float | None, float]:
+        """Its text, its value where it has a number, and that in per cent of the largest one it is compared with."""
+        values = self.values.get(column, [None] * len(self.rows))
+        others = [each[row] for each in self.values.values()] if self.is_one_unit else values
+        numbers = [value for value in others if value is not None and math.isfinite(value)]
+        value = values[row] if values[row] in numbers else None
+        return self.rows[row][column], value, 100 * value / (max(numbers) or 1.0) if value is not None else 0.0
 
 
 @dataclass(frozen=True)

@@ -99,9 +99,9 @@ def table_of(records: Sequence[Record]) -> QuestionTable | None:
         names = [*(["as recorded"] if load is not None else []), *(row.setting for row in order)]
         tails = [time_word(opened[name]) if name in opened else "–" for name in names]
         body = [[*cells, tail] for cells, tail in zip_longest(body, tails, fillvalue="–")]
-    drawn = dict(enumerate(zip(*(values for _, values in shown), strict=True), start=1))
+    columns = dict(enumerate(zip(*(values for _, values in shown), strict=True), start=1))
     caption = "open p99: with every request at its recorded time, whatever it waited for." if opened else ""
-    return QuestionTable([*HEADS, *(["open p99"] if opened else [])], body, caption, tuple(brief), drawn)
+    return QuestionTable([*HEADS, *(["open p99"] if opened else [])], body, caption, tuple(brief), columns)
 
 
 def _values(row: WhatIfRow | Recorded, *, is_behind: bool = False) -> tuple[float, ...]:
