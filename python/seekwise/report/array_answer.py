@@ -148,7 +148,16 @@ def table(answer: DesignChoice) -> QuestionTable:
         ],
         caption="CPU: host time per request.",
         brief=tuple(place for place, row in enumerate(answer.rows) if row in brief),
-        bars=tuple(range(3, 6 if further else 5 + len(rates))),
+        values=dict(
+            enumerate(
+                (
+                    *([[row.score for row in answer.rows]] if further else ([row.rates_mb_s[load] for row in answer.rows] for load in rates)),
+                    [row.p99_ms for row in answer.rows],
+                    [row.cpu_us for row in answer.rows],
+                ),
+                start=3,
+            )
+        ),
     )  # fmt: skip
 
 
