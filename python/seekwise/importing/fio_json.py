@@ -19,7 +19,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.importing import fio_documents, fio_result
 from seekwise.importing.fio_documents import NO_LATENCIES, FioDocument, depth_of
 from seekwise.importing.fio_result import FioJob
-from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms, times
+from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, is_rare, ms, times
 from seekwise.store.percentiles import percentiles
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -202,7 +202,7 @@ def _result(
     errors = [job for job in jobs if job.get("error")]
     seed = str(options.get("randseed", ""))
     return Result(
-        phases=(*_synced(phase, found, options), phase),
+        phases=(*_synced(jobs, phase, found, options), phase),
         tool=run.version,
         threads=given.threads or _threads(jobs),
         block_bytes=block,
@@ -211,13 +211,7 @@ def _result(
         options=run.shared | {"jobs": [job["job options"] for job in jobs]},
         seed=int(seed) if seed.isdecimal() and len(seed) < 20 else 0,
         started_at=_iso(run.ended_s),
-        leads=_of_syncs(jobs, found, found.syncs)
-        if found.syncs
-        else _of_durable_writes(jobs, phase)
-        if found.write_bytes and not found.read_bytes and _waits_for_the_drive(options)
-        else _of_untimed_syncs(jobs, found)
-        if found.write_bytes and not found.read_bytes and _asked_syncs(options)
-        else "",
+        leads=_leads(jobs, options, found, phase),
         notes=(*notes, *_notes(jobs, found, reported, depth_note, asked=given.operation is not None)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
         job=_name(jobs),
@@ -248,9 +242,16 @@ def _iso(stamp: float | None) -> str:
     return datetime.fromtimestamp(stamp, UTC).isoformat() if stamp else "unknown"
 
 
-def _synced(phase: Phase, found: fio_result.FioPhase, options: Mapping[str, str]) -> tuple[Phase, ...]:
-    """The phase of the syncs: what was made durable by them, and how long each took."""
-    if found.syncs is None:
+def _is_rare(jobs: list[FioJob], found: fio_result.FioPhase) -> bool:
+    syncs = found.syncs
+    return syncs is not None and is_rare(syncs.count, syncs.mean_ns, found.ios, found.elapsed_s * _threads(jobs))
+
+
+def _synced(
+    jobs: list[FioJob], phase: Phase, found: fio_result.FioPhase, options: Mapping[str, str]
+) -> tuple[Phase, ...]:
+    """The phase of the syncs: what was made durable by them, and how long each took; none where writes do not wait for them."""
+    if found.syncs is None or _is_rare(jobs, found):
         return ()
     asked = [name for name in SYNCS if options.get(name, "0") not in ("0", "")]
     return (
@@ -343,6 +344,17 @@ def _notes(
     if any(job.get("trim", {}).get("total_ios", 0) for job in jobs):
         said.append(f"{_name(jobs)}: trims are left out")
     return said  # fmt: skip
+
+
+def _leads(jobs: list[FioJob], options: Mapping[str, str], found: fio_result.FioPhase, phase: Phase) -> str:
+    """How long durable writes took; empty where a job makes none."""
+    if found.syncs:
+        return "" if _is_rare(jobs, found) else _of_syncs(jobs, found, found.syncs)
+    if found.read_bytes or not found.write_bytes:
+        return ""
+    if _waits_for_the_drive(options):
+        return _of_durable_writes(jobs, phase)
+    return _of_untimed_syncs(jobs, found) if _asked_syncs(options) else ""
 
 
 def _of_syncs(jobs: list[FioJob], found: fio_result.FioPhase, syncs: fio_result.Syncs) -> str:

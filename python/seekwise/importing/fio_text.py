@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, field
 
 from seekwise.importing.fio_documents import NO_LATENCIES, SUM_OF_CLIENTS, depth_of
-from seekwise.importing.result import Format, Given, Latency, Result, Source, phase, times
+from seekwise.importing.result import Format, Given, Latency, Result, Source, is_rare, phase, times
 from seekwise.store.operations import Operation, pure
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -60,6 +60,7 @@ BYTES = {
 VERSION = re.compile(r"^(?:<\S+>\s+)?fio-[\d.]+\S*$")
 GROUP = re.compile(r"^Run status group \d+")
 """What fio prints before the sums of a group: they are of no job."""
+SIZES = re.compile(r"(?:\(([RWT])\) )?([\d.]+[KMG]?i?B-[\d.]+[KMG]?i?B)")
 JOBS_MOST = 10_000
 COMMAND = "fio … --output-format=json+ --output=NAME.json"
 
@@ -72,6 +73,10 @@ class PrintedSide:
     mean_ns: dict[str, float] = field(default_factory=dict)
     max_ns: dict[str, float] = field(default_factory=dict)
     percentiles: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def timed(self, *kinds: str) -> dict[str, int]:
+        """The percentiles of the first kind that has any; fio prints zeros where it did not time requests."""
+        return next((levels for kind in kinds if any((levels := self.percentiles.get(kind, {})).values())), {})
 
 
 @dataclass
@@ -90,6 +95,15 @@ class PrintedJob:
     issued: tuple[int, int] | None = None
     syncs: int = 0
     """Syncs that it did; 0 where they are not counted."""
+
+    @property
+    def timed_syncs(self) -> PrintedSide | None:
+        """None where writes do not wait for them."""
+        if self.sync is None or "sync" not in self.sync.mean_ns:
+            return None
+        elapsed_s = max((side.elapsed_s for side in self.sides.values()), default=0.0) * self.threads
+        rare = is_rare(self.syncs, self.sync.mean_ns["sync"], (self.issued or (0, 0))[1], elapsed_s)
+        return None if rare else self.sync
 
     @property
     def load(self) -> str:
@@ -202,7 +216,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
     opening = jobs[0].opening
     pattern = opening["rw"] if opening else ""
     # A job that writes reads only to verify.
-    wanted = ("write",) if pattern in ("write", "randwrite") else ("read", "write", "mixed")
+    wanted = ("write", "mixed") if pattern in ("write", "randwrite") else ("read", "write", "mixed")
     sides = [(job, name, side) for job in jobs for name, side in job.sides.items() if name in wanted]
     # `unified_rw_reporting=both` prints a sum beside the sides, with a distribution over both.
     sums = [side for _, name, side in sides if name == "mixed"]
@@ -229,7 +243,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
         latency=Latency(
             mean_ns=sum(mean * n for mean, n in zip(means, ios, strict=True)) / total if total else 0.0,
             max_ns=max(side.max_ns.get("lat", side.max_ns.get("clat", 0.0)) for *_, side in sides),
-            percentiles_ns=(one.percentiles.get("lat") or one.percentiles.get("clat", {})) if one else {},
+            percentiles_ns=one.timed("lat", "clat") if one else {},
         ),
         cpu=CpuSeconds(
             sum(job.cpu[0] / 100 * job.threads for job in jobs) * elapsed_s,
@@ -288,10 +302,11 @@ def _operation(source: Source, job: PrintedJob, pattern: str, names: set[str], g
 
 
 def _block(opening: re.Match[str] | None, names: set[str]) -> int | None:
-    """`(R) 4096B-4096B, (W) …` of the directions that were used; None where sizes vary."""
+    """`(R) 4096B-4096B, (W) …`, before fio 2.18 without letters, of the directions that were used; None where sizes vary."""
     if opening is None:
         return None
-    found = dict(re.findall(r"\(([RWT])\) ([\d.]+[KMG]?i?B-[\d.]+[KMG]?i?B)", opening["bs"]))
+    sizes = SIZES.findall(opening["bs"])
+    found = {letter or "RWT"[min(at, 2)]: size for at, (letter, size) in enumerate(sizes)}
     used = {found.get(letter) for letter, name in (("R", "read"), ("W", "write")) if name in names or "mixed" in names}
     text = used.pop() if len(used) == 1 else None
     low, _, high = (text or "").partition("-")
@@ -300,8 +315,8 @@ def _block(opening: re.Match[str] | None, names: set[str]) -> int | None:
 
 def _synced(jobs: list[PrintedJob], made: Phase, written_bytes: int) -> tuple[Phase, ...]:
     """Of one thread; several threads' percentiles cannot be merged."""
-    sync = jobs[0].sync if len(jobs) == 1 else None
-    if sync is None or "sync" not in sync.mean_ns:
+    sync = jobs[0].timed_syncs if len(jobs) == 1 else None
+    if sync is None:
         return ()
     return (
         phase(
@@ -321,10 +336,9 @@ def _synced(jobs: list[PrintedJob], made: Phase, written_bytes: int) -> tuple[Ph
 
 def _of_syncs(jobs: list[PrintedJob]) -> str:
     said = []
-    for job in jobs:
-        if job.sync is not None and "sync" in job.sync.mean_ns:
-            levels = job.sync.percentiles.get("sync", {})
-            said.append(times(job.sync.mean_ns["sync"], levels, job.sync.max_ns["sync"]))
+    for sync in (job.timed_syncs for job in jobs):
+        if sync is not None:
+            said.append(times(sync.mean_ns["sync"], sync.percentiles.get("sync", {}), sync.max_ns["sync"]))
     return f"durable writes of {jobs[0].name}: each sync took {'; '.join(said)}" if said else ""
 
 
