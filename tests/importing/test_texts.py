@@ -354,3 +354,27 @@ def test_one_short_sync_of_a_thousand_writes_is_no_durable_write(tmp_path):
     (tmp_path / "x.txt").write_text(f"{head}{syncs}{issued}{rest}".replace("total=0,1000,0,0", "total=0,1000,0,1000"))
     _, (record,) = importing.read([tmp_path / "x.txt"])
     assert [phase.operation for phase in record.phases] == ["sync", "seq_write"]
+
+
+@pytest.mark.parametrize(
+    ("second", "side", "operation"), [("write", "write", "mixed"), ("read", "read", "mixed"), ("randread", "read", "rand_read")]
+)  # fmt: skip
+def test_jobs_of_different_loads_that_were_reported_as_one_have_neither_size_nor_depth(
+    tmp_path, second, side, operation
+):
+    """`group_reporting`: one job, with the name of the first."""
+    text = text_of(("a", "randread", "read"), ("b", second, side))
+    head, one, other = re.split(r"^[ab]: \(groupid.*\n", text, flags=re.MULTILINE)
+    head = re.sub(r"(b: .*)4096B-4096B, ioengine=psync, iodepth=1", r"\g<1>64.0KiB-64.0KiB, ioengine=libaio, iodepth=8", head)  # fmt: skip
+    rates = one.partition("     issued")[0] + (other if side == "write" else "     issued rwts: total=1000,0,0,0\n")
+    job = "a: (groupid=0, jobs=2): err= 0: pid=0: Sat Nov 28 04:56:14 2026\n"
+    (tmp_path / "x.txt").write_text(f"{head}{job}{rates}".replace("total=0,1000", "total=1000,1000"))
+    run, (record,) = importing.read([tmp_path / "x.txt"])
+    assert record.phases[0].operation == operation
+    assert (record.factors["threads"], record.factors.get("block_bytes"), record.factors.get("iodepth")) == (
+        2,
+        None,
+        None,
+    )
+    assert record.phases[0].ios == (2000 if side == "write" else 1000)
+    assert "a: jobs of different loads were reported as one" in " ".join(run.plan["notes"])

@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, field
 
 from seekwise.importing.fio_documents import NO_LATENCIES, SUM_OF_CLIENTS, depth_of
-from seekwise.importing.result import Format, Given, Latency, Result, Source, is_rare, phase, times
+from seekwise.importing.result import Format, Given, Latency, Result, Source, as_one, is_rare, phase, times
 from seekwise.store.operations import Operation, pure
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -87,14 +87,25 @@ class PrintedJob:
     error: int
     key: tuple[int, int, str, str]
     """Run within the file, group, name, process: printed again with `--status-interval`."""
-    opening: re.Match[str] | None = None
-    """The line that says what it does."""
+    openings: dict[str, re.Match[str]] = field(default_factory=dict)
+    """{job: the line that says what it does}, of its run."""
     sides: dict[str, PrintedSide] = field(default_factory=dict)
     sync: PrintedSide | None = None
     cpu: tuple[float, float] = (0.0, 0.0)
     issued: tuple[int, int] | None = None
     syncs: int = 0
     """Syncs that it did; 0 where they are not counted."""
+
+    @property
+    def opening(self) -> re.Match[str] | None:
+        """Of this job."""
+        return self.openings.get(self.name)
+
+    @property
+    def group_loads(self) -> set[str]:
+        """What the jobs of its group do."""
+        group = (line for line in self.openings.values() if int(line["group"]) == self.group)
+        return {_load(line) for line in group}
 
     @property
     def timed_syncs(self) -> PrintedSide | None:
@@ -108,7 +119,11 @@ class PrintedJob:
     @property
     def load(self) -> str:
         """Jobs of a group that do the same are one load of several threads, whatever their names."""
-        return self.opening[0].partition("rw=")[2] if self.opening else self.name
+        return _load(self.opening) if self.opening else self.name
+
+
+def _load(opening: re.Match[str]) -> str:
+    return opening[0].partition("rw=")[2]
 
 
 def _name(jobs: list[PrintedJob]) -> str:
@@ -137,7 +152,9 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             for (at, its, other), others in together.items()
             if (at, its) == (run, group) and other != load
         ]
-        results.append(_result(source, jobs, given, beside))
+        # `group_reporting` prints one job for all of a group, with the name of the first.
+        several = len(jobs) == 1 < jobs[0].threads and not beside and len(jobs[0].group_loads) > 1
+        results.append(_result(source, jobs, given, beside, several=several))
     if not results:
         if source.text.lstrip().startswith("{"):
             raise source.error("is JSON, not fio's normal output", hint="leave out `--format`, or `--format fio-json`")
@@ -160,9 +177,8 @@ def _jobs(source: Source) -> list[PrintedJob]:
             key = (run, int(match["group"]), match["name"], match["pid"] or "")
             if len(jobs) >= JOBS_MOST:
                 raise source.error(f"prints more than {JOBS_MOST:,} jobs", hint="split the file")
-            opening = openings.get(match["name"])
             jobs.append(
-                PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key, opening)
+                PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key, openings)
             )
             side, levels, is_over = None, None, True
             # Figures below it are of all clients, not of the job before.
@@ -211,10 +227,14 @@ def _scaled(source: Source, text: str, number: int) -> float:
     return source.number(text.strip().rstrip("kMG"), f"line {number}: a latency") * times
 
 
-def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[str]) -> Result:
-    """Of jobs that ran together: each thread is printed on its own without `group_reporting`."""
-    opening = jobs[0].opening
-    pattern = opening["rw"] if opening else ""
+def _result(
+    source: Source, jobs: list[PrintedJob], given: Given, beside: list[str], *, several: bool = False
+) -> Result:
+    """Of jobs that ran together: each thread is printed on its own without `group_reporting`. `several`: of different
+    loads."""
+    opening = None if several else jobs[0].opening
+    patterns = {load.partition(",")[0] for load in jobs[0].group_loads} if several else set[str]()
+    pattern = opening["rw"] if opening else patterns.pop() if len(patterns) == 1 else ""
     # A job that writes reads only to verify.
     wanted = ("write", "mixed") if pattern in ("write", "randwrite") else ("read", "write", "mixed")
     sides = [(job, name, side) for job in jobs for name, side in job.sides.items() if name in wanted]
@@ -236,7 +256,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
     means = [side.mean_ns.get("lat", side.mean_ns.get("clat", 0.0)) for *_, side in sides]
     one = sides[0][2] if len(sides) == 1 else sums[0] if len(sums) == len(jobs) == 1 else None
     made = phase(
-        _operation(source, jobs[0], pattern, names, given),
+        (given.operation or "mixed") if patterns else _operation(source, jobs[0], pattern, names, given),
         elapsed_s=elapsed_s,
         total_bytes=total * block if block else sum(side.amount_bytes for *_, side in sides),
         ios=total,
@@ -265,6 +285,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
         notes=(
             f"fio's normal output has three to four digits and no histogram; what is read best: {COMMAND}",
             *([depth_note] if depth_note else []),
+            *([as_one(_name(jobs))] if several else []),
             *(("p99 is absent: reads and writes, or threads, were reported apart",) if one is None else ()),
             *((NO_LATENCIES,) if made.latency_mean_ns == 0 else ()),
         ),
@@ -272,7 +293,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
         job=_name(jobs),
         document=jobs[0].key[0],
         # Whether it was direct is not printed: a flush at the end may be part of the time.
-        keeps_depth=made.operation in ("seq_read", "rand_read"),
+        keeps_depth=not several and made.operation in ("seq_read", "rand_read"),
     )
 
 
@@ -289,7 +310,7 @@ def _operation(source: Source, job: PrintedJob, pattern: str, names: set[str], g
     if given.operation:
         return given.operation
     direction = next(iter(names)) if len(names) == 1 else "mixed"
-    if direction == "mixed":
+    if names == {"mixed"}:
         direction = {"randread": "read", "read": "read", "randwrite": "write", "write": "write"}.get(pattern, "mixed")
     if direction == "mixed":
         return "mixed"

@@ -29,6 +29,14 @@ def is_rare(syncs: int, mean_ns: float, writes: int, elapsed_s: float) -> bool:
     return 0 < syncs < RARE * writes and syncs * mean_ns / 1e9 < RARE * elapsed_s
 
 
+def as_one(names: str) -> str:
+    """Of jobs that cannot be told apart."""
+    return (
+        f"{names}: jobs of different loads were reported as one (`group_reporting`): request size and depth are those of none; "
+        "without that option each is a load of its own"
+    )
+
+
 class ForeignError(UsageError):
     """A file is not what its tool writes, as a study or a trace that is none."""
 
