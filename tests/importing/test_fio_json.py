@@ -272,6 +272,19 @@ def test_processes_with_a_file_each_that_ran_at_once_are_one_run_and_their_rates
     assert [each.repetition for each in later["records"]] == [1, 2]
 
 
+def test_a_process_that_ran_longer_than_another_adds_its_own_iops(tmp_path):
+    files = [tmp_path / f"output.{number}.node" for number in (0, 1)]
+    document = json.loads(RAW["grp"])
+    side = document["jobs"][0]["read"]
+    rate = side["total_ios"] / side["runtime"] * 1e3
+    files[0].write_text(RAW["grp"])
+    side["runtime"] *= 2
+    files[1].write_text(json.dumps(document))
+    run, (record,) = importing.read(files)
+    assert record.phases[-1].iops == pytest.approx(1.5 * rate, rel=0.001)
+    assert "output.0.node, output.1.node ran at the same time" in notes(run)
+
+
 def test_stonewalled_jobs_of_one_load_are_set_ups_named_by_the_job(tmp_path):
     path = tmp_path / "x.json"
 
