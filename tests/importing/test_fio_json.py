@@ -552,3 +552,17 @@ def test_one_sync_of_many_writes_is_no_durable_write(tmp_path):
     run, (record,) = importing.read([tmp_path / "x.json"])
     assert [phase.operation for phase in record.phases] == ["seq_write"]
     assert "durable" not in notes(run)
+
+
+def test_without_options_the_name_of_a_job_says_random_and_nothing_its_depth(tmp_path):
+    document = json.loads(RAW["gtod"])
+    (job,) = document["jobs"]
+    del job["job options"]
+    document.pop("global options", None)
+    for name, operation in (("4k_random_write", "rand_write"), ("disk", "seq_write")):
+        job["jobname"] = name
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        run, (record,) = importing.read([tmp_path / "x.json"])
+        assert record.phases[0].operation == operation
+        assert "iodepth" not in record.factors
+        assert ("random was taken from the job's name" if "rand" in name else "sequential was taken") in notes(run)
