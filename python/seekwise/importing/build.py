@@ -184,20 +184,14 @@ def _factors(result: Result, label: str, differing: set[str]) -> dict[str, str |
     apart = ", ".join(
         f"{'' if name == 'pattern' else f'{name} '}{result.more[name]}" for name in result.more if name in differing
     )
-    of_depth: dict[str, str | int | float | bool] = {"iodepth": result.iodepth} if result.iodepth else {}
-    more = dict(result.more)
-    if not result.keeps_depth:
-        # Rate × latency is held against these two; where syncs lie between requests that says nothing.
-        of_depth, engine = {}, more.pop("ioengine", None)
-        more |= {"engine": engine} if engine else {}
     return {
         "system": IMPORTED,
         "setting": label,
         "threads": result.threads or 1,
         **({"block_bytes": result.block_bytes} if result.block_bytes else {}),
-        **of_depth,
+        **({"iodepth": result.iodepth} if result.iodepth else {}),
         **({"load": apart} if differing else {}),
-        **more,
+        **result.more,
     }
 
 
@@ -224,7 +218,13 @@ def _records(run_id: str, measured: Sequence[Measured], labels: Sequence[str]) -
                 phases=result.phases,
                 environment={"file": entry.files, **result.environment},
                 load={"tool": result.tool, "options": result.options},
-                conditions={"role": "candidate", "imported": True, "notes": list(result.notes)},
+                conditions={
+                    "role": "candidate",
+                    "imported": True,
+                    "notes": list(result.notes),
+                    # Of what waits for syncs, rate × latency is no depth.
+                    **({} if result.keeps_depth else {"keeps_depth": False}),
+                },
                 valid=result.invalid_reason is None,
                 invalid_reason=result.invalid_reason,
             )
