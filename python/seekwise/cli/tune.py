@@ -92,9 +92,11 @@ def answer(request: Request) -> None:
             raise UsageError(
                 f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
             )
+    from seekwise.measure.kernel.prepared_target import check_named
     from seekwise.measure.kernel.target import find
     from seekwise.workload.study import uses as use_files
 
+    check_named(request.target, request.destroy)
     target = find(request.target, to_write=os.geteuid() == 0)  # without root nothing is measured
     if os.path.isfile(request.target):
         folder = shlex.quote(os.path.dirname(request.target) or ".")
