@@ -96,6 +96,7 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target:
     storage = target.watched()
     try:
         with (
+            _tune_shown.interruptible(store, run),
             store.ending(run.run_id),
             storage.ending(),
             child.watched(),

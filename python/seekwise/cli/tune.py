@@ -120,6 +120,9 @@ def measure(request: Request, plan: LivePlan, target: Target) -> None:
     with Store.open(request.db) as store:
         if not request.as_json:
             _tune_shown.print_stack(plan)
-        with _standing.watching(plan, quiet=request.as_json) as watch:
+        with (
+            _tune_shown.interruptible(store, run),
+            _standing.watching(plan, quiet=request.as_json) as watch,
+        ):
             execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
         _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
