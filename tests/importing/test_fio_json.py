@@ -272,6 +272,19 @@ def test_processes_with_a_file_each_that_ran_at_once_are_one_run_and_their_rates
     assert [each.repetition for each in later["records"]] == [1, 2]
 
 
+def test_a_process_that_ran_longer_than_another_adds_its_own_iops(tmp_path):
+    files = [tmp_path / f"output.{number}.node" for number in (0, 1)]
+    document = json.loads(RAW["grp"])
+    side = document["jobs"][0]["read"]
+    rate = side["total_ios"] / side["runtime"] * 1e3
+    files[0].write_text(RAW["grp"])
+    side["runtime"] *= 2
+    files[1].write_text(json.dumps(document))
+    run, (record,) = importing.read(files)
+    assert record.phases[-1].iops == pytest.approx(1.5 * rate, rel=0.001)
+    assert "output.0.node, output.1.node ran at the same time" in notes(run)
+
+
 def test_stonewalled_jobs_of_one_load_are_set_ups_named_by_the_job(tmp_path):
     path = tmp_path / "x.json"
 
@@ -539,3 +552,17 @@ def test_one_sync_of_many_writes_is_no_durable_write(tmp_path):
     run, (record,) = importing.read([tmp_path / "x.json"])
     assert [phase.operation for phase in record.phases] == ["seq_write"]
     assert "durable" not in notes(run)
+
+
+def test_without_options_the_name_of_a_job_says_random_and_nothing_its_depth(tmp_path):
+    document = json.loads(RAW["gtod"])
+    (job,) = document["jobs"]
+    del job["job options"]
+    document.pop("global options", None)
+    for name, operation in (("4k_random_write", "rand_write"), ("disk", "seq_write")):
+        job["jobname"] = name
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        run, (record,) = importing.read([tmp_path / "x.json"])
+        assert record.phases[0].operation == operation
+        assert "iodepth" not in record.factors
+        assert ("random was taken from the job's name" if "rand" in name else "sequential was taken") in notes(run)

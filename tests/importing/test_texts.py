@@ -299,6 +299,14 @@ def test_colours_and_cut_indents_change_nothing(tmp_path):
         ("=====\nFIO Benchmark Summary\n", "kbench", "fio "),
         ("1073741824 bytes (1.1 GB, 1.0 GiB) copied, 5.12 s, 210 MB/s\n", "dd", "--rw=read --bs=1m"),
         ("pgbench (15.3)\ntps = 812.3\n", "pgbench", "seekwise tune PATH -- pgbench"),
+        (" I/O Speed(1st run) : 512 MB/s\n", "dd", "--rw=read --bs=1m"),
+        ("Command Line: diskspd -b4K -d60 x.dat\n", "diskspd", "fio "),
+        ("Total writes made:      1450\n", "rados bench", "fio "),
+        ("dbench version 4.00\n", "dbench", "use `seekwise tune PATH -- dbench"),
+        ("FSUse%        Count         Size    Files/sec     App Overhead\n", "fs_mark", "seekwise tune PATH"),
+        ("BUFFERED READS:    1520.10 MB/sec\nFSYNCS/SECOND:     1532.11\n", "pveperf", "--fdatasync=1"),
+        ("Device            r/s     rkB/s  aqu-sz  %util\nsda  2.00 100.00 0.03 1.5\n", "iostat", "fio "),
+        ("  8,0    3        1     0.000000000   697  G   W 223490 + 8 [k]\n", "blkparse", "use `seekwise trace show"),
     ],
 )
 def test_other_tools_are_named_with_the_command_that_writes_what_is_read(text, tool, command, tmp_path):
@@ -306,6 +314,23 @@ def test_other_tools_are_named_with_the_command_that_writes_what_is_read(text, t
     with pytest.raises(SeekwiseError, match=f"is output of {tool.replace('+', '.')}, which is not read") as caught:
         importing.read([tmp_path / "x.txt"])
     assert command in str(caught.value.hint)
+
+
+def test_terse_output_behind_the_line_that_says_what_a_job_does_needs_no_word(tmp_path):
+    opening = (
+        "job: (g=0): rw=randread, bs=(R) 8192B-8192B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=4\n"
+    )
+    (tmp_path / "x.txt").write_text(opening + terse("job", 8000, 1000, 1000) + "\n")
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    factors = record.factors
+    assert record.phases[0].operation == "rand_read"
+    assert (factors["block_bytes"], factors["iodepth"], factors["ioengine"]) == (8192, 4, "libaio")
+
+
+def test_normal_output_that_stands_with_terse_lines_is_read(tmp_path):
+    (tmp_path / "x.txt").write_text(terse("a", 4000, 1000, 1000) + "\n" + text_of(("a", "randread", "read")))
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].operation, record.factors["ioengine"]) == ("rand_read", "psync")
 
 
 def test_yabs_of_2026_prints_megabytes_of_a_million_bytes(tmp_path):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seekwise.bounds import LOG_BYTES, LOGS_BYTES, MIB, RESULT_BYTES
-from seekwise.errors import UsageError
+from seekwise.errors import UsageError, reason
 from seekwise.files import read_regular
 from seekwise.importing import fio_logs, registry, setups
 from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms
@@ -115,6 +115,7 @@ def _groups(sources: list[Source], format_name: str | None) -> list[tuple[Format
 
 
 FIO = "fio --name=x --filename=FILE --size=4g --rw=randread --bs=4k --direct=1 --runtime=60 --time_based --output-format=json+ --output=NAME.json"
+FSYNC = "fio --name=x --directory=FOLDER --size=22m --rw=write --bs=2300 --ioengine=sync --fdatasync=1 --output-format=json+ --output=NAME.json"
 NOT_READ = tuple(
     (tool, re.compile(sign, re.MULTILINE), command)
     for tool, sign, command in (
@@ -126,12 +127,24 @@ NOT_READ = tuple(
         ("pgbench", r"^pgbench \(|^transaction type: ", "seekwise tune PATH -- pgbench …"),
         (
             "dd",
-            r"\d bytes .{0,60}copied, |^dd Sequential Disk Speed Tests",
+            r"\d bytes .{0,60}copied, |^dd Sequential Disk Speed Tests|^\s*I/O Speed\(1st run\)",
             FIO.replace("randread --bs=4k", "read --bs=1m"),
         ),
         ("hdparm", r"Timing (?:cached|buffered disk|O_DIRECT)", FIO.replace("randread --bs=4k", "read --bs=1m")),
         ("ioping", r" ioping statistics ---", FIO),
         ("elbencho", r"^OPERATION\s+RESULT TYPE", FIO),
+        ("diskspd", r"^Command Line: .*diskspd|^thread \|\s+bytes\s+\|\s+I/Os", FIO),
+        ("SPDK's perf", r"^Device Information\s+:\s+IOPS\s+MiB/s", FIO),
+        ("rados bench", r"^Total (?:writes|reads) made:", FIO),
+        ("IOR", r"^IOR-\d[\d.]*: MPI", FIO),
+        ("filebench", r"^Filebench Version|: IO Summary: +\d+ ops", "seekwise tune PATH -- filebench …"),
+        ("fs_mark", r"^FSUse%\s+Count\s+Size\s+Files/sec", "seekwise tune PATH -- fs_mark …"),
+        ("dbench", r"^dbench version ", "seekwise tune PATH -- dbench …"),
+        ("stress-ng", r"^stress-ng: ", "seekwise tune PATH -- stress-ng …"),
+        ("pg_test_fsync", r"^Compare file sync methods using", FSYNC),
+        ("pveperf", r"^FSYNCS/SECOND:", FSYNC),
+        ("iostat", r"^Device:?\s.*\br/s\s.*%util", FIO),
+        ("blkparse", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]{1,2}\s", "seekwise trace show FILE"),
         ("vdbench", r"Vdbench distribution|^\S+ \d\d, \d{4}\s+interval\s+i/o", FIO),
     )
 )
@@ -145,13 +158,14 @@ def _format(source: Source) -> Format:
             return form
     for tool, sign, command in NOT_READ:
         if sign.search(source.text[:SIGNS_WITHIN]):
-            raise source.error(f"is output of {tool}, which is not read", hint=f"what is read: `{command}`")
+            verb = "use" if command.startswith("seekwise ") else "what is read:"
+            raise source.error(f"is output of {tool}, which is not read", hint=f"{verb} `{command}`")
     first = next((line.strip() for line in source.lines if line.strip()), "")
     try:
         source.data.decode()
         begins = f"it begins: {first[:60]!r}"
     except UnicodeDecodeError as error:
-        begins = f"it is not text in UTF-8 (byte {error.start:,} is 0x{source.data[error.start]:02x})"
+        begins = reason(error)
     raise ForeignError(
         f"{source.path} has no format that is known; {begins}",
         hint=f"known: {', '.join(known.title for known in registry.FORMATS)}; `--format NAME` if one of them is meant",

@@ -197,7 +197,7 @@ def _result(
     block, sizes = (given.block_bytes, {}) if several else _block(options, found, given)
     # What fio saw decides where the engine is not named: its default is synchronous on Linux and is not elsewhere.
     alone = found.syncs is None and found.depth_share.get("1", 0.0) >= 99.9
-    depth, depth_note = (given.iodepth, "") if several else depth_of(options, given, alone=alone)
+    depth, depth_note = (given.iodepth, "") if several or not options else depth_of(options, given, alone=alone)
     more = {name: options[name] for name in LOAD_OPTIONS if name in options} | sizes
     if found.operation != "mixed":
         more = {name: value for name, value in more.items() if name not in OF_MIXED}
@@ -320,6 +320,8 @@ def _notes(
             f"{_name(jobs)}: the file does not have this job's pattern (`rw`), so not whether access was random: sequential was taken "
             f"(`--given operation=rand_{found.operation.rpartition('_')[2]}`)"
         )
+    elif not options and fio_result.pattern_of(jobs[0]) and not asked:
+        said.append(f"{_name(jobs)}: the file has no options; random was taken from the job's name")
     if found.elapsed_s < SHORT_S:
         said.append(
             f"{_name(jobs)} ran for {ms(found.elapsed_s * 1e9)} only, too short to mean anything: `--time_based --runtime=60`"
@@ -335,7 +337,9 @@ def _notes(
             f"jobs without `direct=1` went through the {PAGE_CACHE}: memory may have answered instead of the drive"
         )
     if not fio_result.knows_cpu(jobs):
-        said.append("CPU time is left out: fio before 3.8 does not print how long its threads ran")
+        said.append(
+            "CPU time is left out: the file does not say how long threads ran, which fio before 3.8 does not print"
+        )
     if found.latency_mean_ns == 0:
         said.append(NO_LATENCIES)
     elif not found.latency_bins and not reported:

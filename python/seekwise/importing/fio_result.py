@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -222,9 +223,12 @@ def is_of_several_loads(job: FioJob) -> bool:
 
 
 def pattern_of(job: FioJob) -> str:
-    """`randread` of `rw=randread:8`; empty where the options do not say."""
+    """`randread` of `rw=randread:8`; `rand` where a document without options has a job called so, empty where nothing
+    says it."""
     options = job.get("job options", {})
-    return str(options.get("rw", options.get("readwrite", ""))).partition(":")[0].strip()
+    is_called_random = not options and re.search("rand|rnd", str(job.get("jobname", "")), re.IGNORECASE)
+    rw = options.get("rw", options.get("readwrite", "rand" if is_called_random else ""))
+    return str(rw).partition(":")[0].strip()
 
 
 def _unified(job: FioJob) -> str:

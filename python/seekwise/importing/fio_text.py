@@ -244,7 +244,7 @@ def _result(
     names = {name for _, name, _ in sides}
     if not sides:
         raise source.error(f"job {jobs[0].name!r} of pattern {pattern} has no such rate")
-    block = given.block_bytes or _block(opening, names)
+    block = given.block_bytes or block_of(opening, names)
     ios = [_ios(job, name, side) for job, name, side in sides]
     # The printed amount has four digits; requests are counted.
     if block and any(
@@ -271,8 +271,7 @@ def _result(
         ),
     )
     failed = [job for job in jobs if job.error]
-    asked = {"ioengine": opening["engine"], "iodepth": opening["depth"]} if opening else {}
-    depth, depth_note = depth_of(asked, given) if opening else (given.iodepth, "")
+    depth, depth_note = depth_in(opening, given)
     return Result(
         phases=(*_synced(jobs, made, made.bytes * sum(written) // total if any(written) else made.bytes), made),
         tool=next((line.strip() for line in source.lines if VERSION.match(line)), "fio, version unknown"),
@@ -322,7 +321,14 @@ def _operation(source: Source, job: PrintedJob, pattern: str, names: set[str], g
     return pure(is_random=pattern.startswith("rand"), is_write=direction == "write")
 
 
-def _block(opening: re.Match[str] | None, names: set[str]) -> int | None:
+def depth_in(opening: re.Match[str] | None, given: Given) -> tuple[int | None, str]:
+    """As `depth_of`, from the line that says what a job does."""
+    if opening is None:
+        return given.iodepth, ""
+    return depth_of({"ioengine": opening["engine"], "iodepth": opening["depth"]}, given)
+
+
+def block_of(opening: re.Match[str] | None, names: set[str]) -> int | None:
     """`(R) 4096B-4096B, (W) …`, before fio 2.18 without letters, of the directions that were used; None where sizes vary."""
     if opening is None:
         return None
