@@ -89,7 +89,7 @@ def _print_first_screen(found: Status, again: str) -> None:
     """What differs from the kernel's own choice first; `again` is the command for the rest."""
     width = min(_shown.out().width, 80)
     notes = [f"{name}: seekwise set this drive, and it is not here now" for name in found.missing]
-    notes += [guard_log.sentence(guard) for guard in found.guards]
+    notes += _guards(found)
     if found.not_evaluated:
         more = f" (and {len(found.not_evaluated) - 1} more)" if len(found.not_evaluated) > 1 else ""
         notes.append(f"not evaluated: {found.not_evaluated[0]}{more}")
@@ -109,6 +109,17 @@ def _print_first_screen(found: Status, again: str) -> None:
         click.echo("next, to set it again (`seekwise revert` gives it up):\n  " + "\n  ".join(after), err=True)
     elif found.devices:
         click.echo(f"next: {again}", err=True)
+
+
+def _guards(found: Status) -> list[str]:
+    """What guards and confirmations ended with; of what was kept and then reverted there is no news."""
+    in_force = {device.name for device in found.devices if device.applied}
+    said = []
+    for guard in found.guards:
+        devices = guard.get("devices")
+        if guard.get("outcome") != "kept" or (isinstance(devices, list) and in_force & set(map(str, devices))):
+            said.append(guard_log.sentence(guard))
+    return said
 
 
 def _rows_of(text: str, width: int, indent: str = "  ", most: int = 2) -> list[str]:
@@ -229,12 +240,8 @@ def _print(found: Status) -> None:
             _wrapped(f"stale: {line}", width)
     for name in found.missing:
         click.echo(f"{name}: seekwise set this drive, and it is not here now")
-    in_force = {device.name for device in found.devices if device.applied}
-    for guard in found.guards:
-        # What was kept and then reverted is no news.
-        devices = guard.get("devices")
-        if guard.get("outcome") != "kept" or (isinstance(devices, list) and in_force & set(map(str, devices))):
-            _wrapped(guard_log.sentence(guard), width, "")
+    for sentence in _guards(found):
+        _wrapped(sentence, width, "")
     if not found.devices:
         return
     click.echo()
