@@ -51,7 +51,7 @@ def command(path: str | None, as_json: bool, root: Path, everything: bool) -> No
     found = status.read(tree, stack, only)
     if tree.live:
         units = controllers.states(stack)
-        devices = tuple(replace(shown, controller=units.get(shown.name)) for shown in found.devices)
+        devices = tuple(_with_pending(replace(shown, controller=units.get(shown.name))) for shown in found.devices)
         found = replace(found, devices=devices, guards=guard_log.read())
     if as_json:
         _shown.echo_json(found)
@@ -76,7 +76,26 @@ FIRST_SCREEN = 12
 """Rows of the short form, with the command that shows the rest."""
 
 
+def _with_pending(shown: DeviceStatus) -> DeviceStatus:
+    """Values that wait for their confirmation are what seekwise has set."""
+    wanted: dict[str, str] = {}
+    for document in guard_log.waiting():
+        of_all = document.get("wanted")
+        own = of_all.get(shown.name) if isinstance(of_all, dict) else None
+        wanted |= own if isinstance(own, dict) else {}
+    values = tuple(
+        replace(value, source="seekwise", set_by="seekwise, until it is confirmed or undone")
+        if value.value is not None and wanted.get(value.attribute) == value.value
+        else value
+        for value in shown.settings
+    )
+    return replace(shown, settings=values)
+
+
 def _answer(found: Status) -> str:
+    waiting = [guard for guard in found.guards if guard.get("outcome") == guard_log.WAITING]
+    if waiting and not found.drift:
+        return "A change of seekwise waits to be confirmed: `sudo seekwise apply --keep` keeps it."
     if found.drift:
         names = ", ".join(device.name for device in found.devices if device.drift)
         return f"Drift: {names} no longer has what seekwise applied."
