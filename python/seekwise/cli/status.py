@@ -51,7 +51,7 @@ def command(path: str | None, as_json: bool, root: Path, everything: bool) -> No
     found = status.read(tree, stack, only)
     if tree.live:
         units = controllers.states(stack)
-        devices = tuple(replace(shown, controller=units.get(shown.name)) for shown in found.devices)
+        devices = tuple(_with_pending(replace(shown, controller=units.get(shown.name))) for shown in found.devices)
         found = replace(found, devices=devices, guards=guard_log.read())
     if as_json:
         _shown.echo_json(found)
@@ -76,7 +76,26 @@ FIRST_SCREEN = 12
 """Rows of the short form, with the command that shows the rest."""
 
 
+def _with_pending(shown: DeviceStatus) -> DeviceStatus:
+    """Values that wait for their confirmation are what seekwise has set."""
+    wanted: dict[str, str] = {}
+    for document in guard_log.waiting():
+        of_all = document.get("wanted")
+        own = of_all.get(shown.name) if isinstance(of_all, dict) else None
+        wanted |= own if isinstance(own, dict) else {}
+    values = tuple(
+        replace(value, source="seekwise", set_by="seekwise, until it is confirmed or undone")
+        if value.value is not None and wanted.get(value.attribute) == value.value
+        else value
+        for value in shown.settings
+    )
+    return replace(shown, settings=values)
+
+
 def _answer(found: Status) -> str:
+    waiting = [guard for guard in found.guards if guard.get("outcome") == guard_log.WAITING]
+    if waiting and not found.drift:
+        return "A change of seekwise waits to be confirmed: `sudo seekwise apply --keep` keeps it."
     if found.drift:
         names = ", ".join(device.name for device in found.devices if device.drift)
         return f"Drift: {names} no longer has what seekwise applied."
@@ -89,7 +108,7 @@ def _print_first_screen(found: Status, again: str) -> None:
     """What differs from the kernel's own choice first; `again` is the command for the rest."""
     width = min(_shown.out().width, 80)
     notes = [f"{name}: seekwise set this drive, and it is not here now" for name in found.missing]
-    notes += [guard_log.sentence(guard) for guard in found.guards]
+    notes += _guards(found)
     if found.not_evaluated:
         more = f" (and {len(found.not_evaluated) - 1} more)" if len(found.not_evaluated) > 1 else ""
         notes.append(f"not evaluated: {found.not_evaluated[0]}{more}")
@@ -109,6 +128,17 @@ def _print_first_screen(found: Status, again: str) -> None:
         click.echo("next, to set it again (`seekwise revert` gives it up):\n  " + "\n  ".join(after), err=True)
     elif found.devices:
         click.echo(f"next: {again}", err=True)
+
+
+def _guards(found: Status) -> list[str]:
+    """What guards and confirmations ended with; of what was kept and then reverted there is no news."""
+    in_force = {device.name for device in found.devices if device.applied}
+    said = []
+    for guard in found.guards:
+        devices = guard.get("devices")
+        if guard.get("outcome") != "kept" or (isinstance(devices, list) and in_force & set(map(str, devices))):
+            said.append(guard_log.sentence(guard))
+    return said
 
 
 def _rows_of(text: str, width: int, indent: str = "  ", most: int = 2) -> list[str]:
@@ -229,12 +259,8 @@ def _print(found: Status) -> None:
             _wrapped(f"stale: {line}", width)
     for name in found.missing:
         click.echo(f"{name}: seekwise set this drive, and it is not here now")
-    in_force = {device.name for device in found.devices if device.applied}
-    for guard in found.guards:
-        # What was kept and then reverted is no news.
-        devices = guard.get("devices")
-        if guard.get("outcome") != "kept" or (isinstance(devices, list) and in_force & set(map(str, devices))):
-            _wrapped(guard_log.sentence(guard), width, "")
+    for sentence in _guards(found):
+        _wrapped(sentence, width, "")
     if not found.devices:
         return
     click.echo()
