@@ -14,7 +14,7 @@ from seekwise.cli import main as program
 from seekwise.store.database import Store
 
 FOREIGN = Path(__file__).parents[1] / "importing/files"
-USAGE, FAILED, MISSING = 2, 1, 4
+USAGE, MISSING = 2, 4
 
 MISTAKES: list[tuple[str, int, str, str]] = [
     # commands
@@ -40,6 +40,11 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("export last --format cvs", USAGE, "'cvs'", "did you mean `csv`?"),
     ("apply last --persist udve", USAGE, "'udve'", "did you mean `udev`?"),
     ("run demo --backend simluated", USAGE, "'simluated'", "did you mean `simulated`?"),
+    ("apply --device DEVICE --set scheduler=none --limit 5% --dry-run", USAGE, "--limit is for --guard", "add `--guard 10m`"),
+    ("tune /tmp --destroy vda", USAGE, "--destroy names an empty device", "a folder gets scratch files"),
+    ("tune /tmp --destroy vda -- true", USAGE, "--destroy is for loads of ours", "leave it out"),
+    ("tune /tmp /srv", USAGE, "/srv is a folder", "seekwise tune /srv"),
+    ("design exos_x18 --for database --rate x", USAGE, "'x' is not a valid number", "seekwise design --help"),
     # studies
     ("run shedulers", USAGE, "no study at shedulers", "did you mean `schedulers`?"),
     ("run raid_level", USAGE, "no study at raid_level", "did you mean `raid-levels`?"),
@@ -92,14 +97,17 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("compare RUN nosuch", USAGE, "run `nosuch` is unknown", "newest runs"),
     ("report nosuch", USAGE, "run `nosuch` is unknown", ""),
     ("apply RUN --dry-run", USAGE, "did not measure this machine", "seekwise tune PATH"),
+    ("compare JSON BINARY", USAGE, "run `JSON` is unknown", "`seekwise import JSON`"),
+    ("export LIVE --format study", USAGE, "is of no study", "--format json"),
     # words, files, places
+    ("run BINARY", USAGE, "cannot read study BINARY: it is not text in UTF-8 (byte 0 is 0x80)", "seekwise run --help"),
     ("explain schedulr", USAGE, "no entry for `schedulr`", "did you mean `scheduler`?"),
     ("explain qwertyuiop", USAGE, "no entry for `qwertyuiop`", "seekwise explain"),
     ("schema resluts", USAGE, "no schema `resluts`", "did you mean `results`?"),
     ("import nosuch.json", USAGE, "cannot read nosuch.json", "name files that fio"),
-    ("import BINARY", FAILED, "has no format that is known; it is not text in UTF-8 (byte 0 is 0x80)", "--format NAME"),
-    ("import ESCAPES", FAILED, r"it begins: '\x1b]2;read", "--format NAME"),
-    ("import EMPTY", FAILED, "is empty", "died"),
+    ("import BINARY", USAGE, "has no format that is known; it is not text in UTF-8 (byte 0 is 0x80)", "--format NAME"),
+    ("import ESCAPES", USAGE, r"it begins: '\x1b]2;read", "--format NAME"),
+    ("import EMPTY", USAGE, "is empty", "died"),
     ("whatif nosuch.swt --vary model=wd2500ys", USAGE, "nosuch.swt", ""),
     ("trace show EMPTY", USAGE, "is empty", "seekwise record DEVICE"),
     ("trace show nosuch.swt", USAGE, "there is no such file", "seekwise record DEVICE"),
@@ -119,7 +127,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("tune model:exos_x18 --for database,", USAGE, "a comma without a use", "`--for database`"),
     ("tune /tmp --threshold 60%", USAGE, "at most 40%", "seekwise tune --help"),
     ("tune /tmp --budget 99999999h", USAGE, "at most a year", "seekwise tune --help"),
-    ("import --format fio-text JSON", FAILED, "is JSON", "fio-json"),
+    ("import --format fio-text JSON", USAGE, "is JSON", "fio-json"),
     ("import FOLDER", USAGE, "it is a folder", "FOLDER/*"),
     ("whatif nosuch", USAGE, "does not exist", "seekwise record DEVICE"),
     ("design model:exos_x18 --for database --capacity 20", USAGE, "20TB or 20t (TiB)", "seekwise design --help"),
@@ -194,3 +202,13 @@ def test_a_mistake_ends_with_one_line_and_the_next_step(line, status, says, hint
 
 def test_there_are_sixty():
     assert len({line for line, *_ in MISTAKES}) == len(MISTAKES) >= 60
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("a/x.swt", "use sudo, or name a file of yours"), ("/var/lib/j", "SEEKWISE_STATE")]
+)
+def test_a_file_that_was_typed_and_may_not_be_read_is_no_place_of_ours(name, hint, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["seekwise", "whatif", "a/x.swt", "--vary", "model=exos_x18"])
+    assert program._system_error(PermissionError(13, "Permission denied", name)) == MISSING
+    said = capsys.readouterr().err
+    assert name in said and hint in said

@@ -80,7 +80,10 @@ def test_what_nobody_confirms_is_undone_by_itself(machine):
 
 def test_a_device_that_waits_takes_nothing_else(machine):
     machine.begin("10m")
-    assert "waiting for confirmation" in machine("status", machine.loop).stdout
+    shown = machine("status", machine.loop).stdout
+    assert "waiting for confirmation" in shown and "seekwise, until it is confirmed or undone" in " ".join(
+        shown.split()
+    )
     refused = machine("apply", "--device", machine.loop, "--set", "nomerges=1")
     assert refused.returncode == 3 and "a change waits for its confirmation" in refused.stderr
 
@@ -92,7 +95,9 @@ def test_what_is_confirmed_from_elsewhere_stays_until_revert(machine):
     assert machine.value == "64" and history.applications()[0].wanted == {machine.loop: {NAME: "64"}}
     (entry,) = Journal().entries()
     assert not Journal().is_pending(entry)
+    assert "kept: confirmed" in machine("status", machine.loop).stdout
     assert machine("revert").returncode == 0 and machine.value == machine.before
+    assert "kept" not in machine("status", machine.loop).stdout
 
 
 def test_enter_on_the_terminal_keeps_it(machine):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seekwise.bounds import LOG_BYTES, LOGS_BYTES, MIB, RESULT_BYTES
-from seekwise.errors import UsageError
+from seekwise.errors import UsageError, reason
 from seekwise.files import read_regular
 from seekwise.importing import fio_logs, registry, setups
 from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms
@@ -165,7 +165,7 @@ def _format(source: Source) -> Format:
         source.data.decode()
         begins = f"it begins: {first[:60]!r}"
     except UnicodeDecodeError as error:
-        begins = f"it is not text in UTF-8 (byte {error.start:,} is 0x{source.data[error.start]:02x})"
+        begins = reason(error)
     raise ForeignError(
         f"{source.path} has no format that is known; {begins}",
         hint=f"known: {', '.join(known.title for known in registry.FORMATS)}; `--format NAME` if one of them is meant",
@@ -248,7 +248,8 @@ def _records(run_id: str, measured: Sequence[Measured], labels: Sequence[str]) -
 
 STALL_NS = 1e9
 STALL_TIMES = 10
-"""A longest request so many times p99 is no tail of the same distribution."""
+STALL_TIMES_MEAN = 100
+"""A longest request so many times p99, or where that is not known the mean, is no tail of the same distribution."""
 
 
 def stalls(records: Sequence[Record]) -> list[str]:
@@ -258,9 +259,11 @@ def stalls(records: Sequence[Record]) -> list[str]:
         for phase in record.phases if record.valid else ():
             # Of the printed percentiles, whether or not there are enough requests to compare them.
             p99_ns, mean_ns = phase.percentiles_ns.get("99"), phase.latency_mean_ns
-            if not p99_ns:
-                continue
             where = f"{record.setting}, {operations.name(phase.operation)[:1].lower()}{operations.name(phase.operation)[1:]}"
+            if not p99_ns:
+                if phase.latency_max_ns >= max(STALL_NS, STALL_TIMES_MEAN * mean_ns) and mean_ns:
+                    said.append(f"{where}: the longest request took {ms(phase.latency_max_ns)} (mean {ms(mean_ns)})")
+                continue
             above = mean_ns > p99_ns
             if phase.latency_max_ns >= max(STALL_NS, STALL_TIMES * p99_ns):
                 rest = (
