@@ -308,6 +308,9 @@ RAID0 = {"level": "raid0", "members": 4, "chunk_kib": 4}
         (array_speed.Seen({"sda": 0.99, "sdb": 0.2}, 0.1, 0.1, 8, 65536, 0.0), RAID5, "sda is busy 99 % of the time"),
         (array_speed.Seen({"a": 0.3, "b": 0.3}, 0.0, 0.98, 1, 524288, 0.0), RAID0, "cut into 128 pieces"),
         (array_speed.Seen({"a": 0.2, "b": 0.2}, 0.0, 0.1, 1, 4096, 0.0), RAID5, "one drive works and the others wait"),
+        # Drives with a request each are busy and not full; pieces that are cut leave at the end.
+        (array_speed.Seen({"a": 1.0, "b": 1.0}, 0.0, 0.95, 32, 4096, 0.0), RAID5, "the program's processor"),
+        (array_speed.Seen({"a": 0.1, "b": 0.1}, 0.0, 0.8, 1, 2**20, 0.0), RAID0, "cut into 256 pieces"),
     ],
 )
 def test_what_binds_is_read_off_who_was_busy(seen: array_speed.Seen, array: dict, said: str) -> None:

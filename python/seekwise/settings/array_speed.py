@@ -29,6 +29,10 @@ from seekwise.workload.study.quantity import bytes_text
 
 BUSY = 0.9
 """Share of the time from which a member or thread is called busy, simulated and measured alike."""
+MOSTLY = 0.3
+"""The same of a processor that cuts requests: their pieces are sent at the end, so drives and processor work by turns."""
+PIECES = 4
+"""From so many pieces of a request on, cutting is named."""
 ALONE = 1.5
 """Requests at a time up to which a load is called one after the other."""
 GAIN = 1.25
@@ -233,6 +237,11 @@ def binds(seen: Seen, array: Spec, *, are_alike: bool = False) -> str:
     shares = sorted(seen.members.values())
     if seen.thread >= BUSY:
         return f"md's one thread, {100 * min(seen.thread, 1.0):.0f} % of a processor"
+    pieces = seen.request_bytes / chunk if chunk and level in ("raid0", "raid10") else 0
+    cut = f": each request is cut into {pieces:.0f} pieces" if pieces >= PIECES else ""
+    # A fast drive counts as busy with one request and takes many more: the processor comes first.
+    if seen.task >= BUSY or (cut and seen.task >= MOSTLY):
+        return f"the program's processor{cut}"
     if shares and shares[0] >= BUSY:
         if level in PARITY and seen.write_share > 0.5 and not fills_stripes(seen.request_bytes, array):
             return "all drives: each write reads and writes data and parity"
@@ -242,10 +251,6 @@ def binds(seen: Seen, array: Spec, *, are_alike: bool = False) -> str:
     if not are_alike and len(shares) > 1 and shares[-1] >= BUSY and shares[0] < 0.5 * shares[-1]:
         slow = max(seen.members, key=lambda name: seen.members[name])
         return f"{slow} is busy {100 * shares[-1]:.0f} % of the time, others wait for it"
-    if seen.task >= BUSY:
-        pieces = seen.request_bytes / chunk if chunk else 0
-        cut = f": each request is cut into {pieces:.0f} pieces" if pieces >= 4 and level in ("raid0", "raid10") else ""
-        return f"the program's processor{cut}"
     if seen.at_once <= ALONE:
         if level in PARITY and seen.write_share > 0.5 and not fills_stripes(seen.request_bytes, array):
             return "one at a time: old data and parity are read, then both written"
