@@ -350,4 +350,4 @@ def test_fios_own_json_is_imported(seekwise, tmp_path):
     }
     assert all(r["phases"][0]["bytes"] == 2 * 64 << 20 for r in done["records"])
     (tmp_path / "bad.json").write_text("nothing")
-    assert "bad.json has no JSON" in seekwise.refused("import", str(tmp_path / "bad.json"), status=1)
+    assert "bad.json has no JSON" in seekwise.refused("import", str(tmp_path / "bad.json"), status=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from seekwise.control.lock import devices_locked
 from seekwise.control.settings import changed
 from seekwise.control.state import runtime_folder
 from seekwise.errors import RefusedError
+from seekwise.settings.apply import preview
 
 from .conftest import needs_root, tree
 from .nobody import AS_NOBODY
@@ -38,6 +38,7 @@ def held_by_a_user(kernel):
 
 @needs_root
 def test_a_user_cannot_keep_root_from_changing_settings(kernel, journal, held_by_a_user):
+    assert preview({"sda": {"scheduler": "bfq"}}, kernel.root).lines.set
     with changed({"sda": {"scheduler": "bfq"}}, root=kernel.root, journal=journal) as seen:
         assert seen["sda"]["queue/scheduler"] == "bfq"
 
@@ -67,12 +68,15 @@ def test_two_runs_of_one_user_exclude_each_other(kernel):
         assert other.stdout.readline() == b"held\n"
         with pytest.raises(RefusedError, match=f"process {other.pid}"), devices_locked(["sda"], kernel.root):
             pytest.fail("must not be entered")
+        # What is in force now belongs to the other: a preview would show it as what was set.
+        with pytest.raises(RefusedError, match=f"process {other.pid}"):
+            preview({"sda": {"scheduler": "bfq"}}, kernel.root)
     finally:
         other.kill()
         other.wait()
         other.stdout.close()
     time.sleep(0.01)
     with devices_locked(["sda"], kernel.root), devices_locked(["sda"], kernel.root):
-        assert os.getpid()
+        assert preview({"sda": {"scheduler": "bfq"}}, kernel.root).lines.set
     with devices_locked(["sda"], kernel.root):
         pass

@@ -162,16 +162,38 @@ def test_averages_are_no_trace(name, words):
             [f"27-nothing-in-common/depth{depth}.json" for depth in (1, 8, 32)],
             "No two files share a load; their queue depths are compared: random read 100 IOPS at depth 1, 200 at 8, 500 at 32. One repeat of each gives no answer: 3 of each are needed.",
         ),
+        (
+            ["06-same-name-in-folders/RUN1/randread-1-1.json", "06-same-name-in-folders/RUN2/randread-1-1.json"],
+            "So far random read: RUN1 0.504 MB/s, RUN2 0.27 MB/s. One repeat of each gives no answer: 3 of each are needed.",
+        ),
     ],
 )
-def test_where_no_load_is_shared_the_headline_says_so(tmp_path, names, headline):
-    run, records = importing.read([CASES / name for name in names])
+def test_the_headline_says_what_can_be_compared(tmp_path, names, headline):
+    assert headline_of([CASES / name for name in names], tmp_path) == headline
+
+
+def headline_of(files: list[Path], tmp_path: Path) -> str:
+    run, records = importing.read(files)
     with Store.open(tmp_path / "m.db") as store:
         store.add_run(run)
         for record in records:
             store.add(record)
         store.end_run(run.run_id, "complete")
-        assert of_run.of_runs(store, store.run(run.run_id)).headline() == headline
+        return of_run.of_runs(store, store.run(run.run_id)).headline()
+
+
+def test_of_many_loads_the_headline_says_who_is_ahead_in_how_many(tmp_path):
+    document = json.loads((CASES / "27-nothing-in-common/depth1.json").read_text())
+    (job,) = document["jobs"]
+    whole_ms, files = job["read"]["runtime"], []
+    for setting, share in (("RAID0", 2), ("RAID5", 1)):
+        for depth in (1, 8):
+            job["job options"] |= {"rw": "randread", "iodepth": str(depth)}
+            job["read"]["runtime"] = whole_ms // share
+            files.append(tmp_path / setting / f"randread-{depth}-1.json")
+            files[-1].parent.mkdir(exist_ok=True)
+            files[-1].write_text(json.dumps(document))
+    assert headline_of(files, tmp_path).startswith("So far RAID0 has the higher throughput in 2 of 2 loads, 2 times on average.")  # fmt: skip
 
 
 def test_depths_of_several_loads_are_compared_where_a_load_has_several(tmp_path):
@@ -183,12 +205,7 @@ def test_depths_of_several_loads_are_compared_where_a_load_has_several(tmp_path)
         if mode == "randwrite" and job["read"]["total_ios"]:
             job["read"], job["write"] = job["write"], job["read"]
         (tmp_path / f"{mode}-{depth}-1.json").write_text(json.dumps(document))
-    with Store.open(tmp_path / "runs.db") as store:
-        run, records = importing.read(sorted(tmp_path.glob("*.json")))
-        store.add_run(run)
-        for record in records:
-            store.add(record)
-        headline = of_run.of_runs(store, store.run(run.run_id)).headline()
     assert (
-        "random read 100 IOPS at depth 1, 100 at 8; random write 100 IOPS at depth 1, 100 at 8, 100 at 32" in headline
+        "random read 100 IOPS at depth 1, 100 at 8; random write 100 IOPS at depth 1, 100 at 8, 100 at 32"
+        in headline_of(sorted(tmp_path.glob("*.json")), tmp_path)
     )

@@ -272,6 +272,19 @@ def test_processes_with_a_file_each_that_ran_at_once_are_one_run_and_their_rates
     assert [each.repetition for each in later["records"]] == [1, 2]
 
 
+def test_a_process_that_ran_longer_than_another_adds_its_own_iops(tmp_path):
+    files = [tmp_path / f"output.{number}.node" for number in (0, 1)]
+    document = json.loads(RAW["grp"])
+    side = document["jobs"][0]["read"]
+    rate = side["total_ios"] / side["runtime"] * 1e3
+    files[0].write_text(RAW["grp"])
+    side["runtime"] *= 2
+    files[1].write_text(json.dumps(document))
+    run, (record,) = importing.read(files)
+    assert record.phases[-1].iops == pytest.approx(1.5 * rate, rel=0.001)
+    assert "output.0.node, output.1.node ran at the same time" in notes(run)
+
+
 def test_stonewalled_jobs_of_one_load_are_set_ups_named_by_the_job(tmp_path):
     path = tmp_path / "x.json"
 
@@ -501,3 +514,55 @@ def test_a_deviation_that_is_no_number_is_passed_over(value, tmp_path):
     (tmp_path / "y.json").write_text(RAW["grp"])
     _, (other,) = importing.read([tmp_path / "y.json"])
     assert record.phases[0] == other.phases[0]
+
+
+def test_percentiles_of_json_plus_are_those_that_fio_prints():
+    name = "fio-jsonplus.json"
+    _, (record,) = importing.read([FOREIGN / name])
+    (job,) = json.loads((FOREIGN / name).read_text())["jobs"]
+    printed = job["read"]["clat_ns"]["percentile"]
+    assert record.phases[0].latency_bins
+    assert record.phases[0].percentiles_ns["99"] == record.phases[0].percentile_ns(99, least=0) == printed["99.000000"]
+    assert "75" in record.phases[0].percentiles_ns, "of the histogram, which fio does not print"
+
+
+@pytest.mark.parametrize("verify", [None, "crc32c"])
+def test_a_job_that_writes_reads_only_where_it_verifies(tmp_path, verify):
+    """`group_reporting` gives a reader and a writer one entry, with the options of the writer."""
+    document = json.loads(RAW["verify"])
+    (job,) = document["jobs"]
+    job["job options"].pop("verify")
+    job["job options"] |= {"verify": verify} if verify else {}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    run, (record,) = importing.read([tmp_path / "x.json"])
+    (phase,) = record.phases
+    if verify:
+        assert (phase.operation, phase.bytes) == ("seq_write", job["write"]["io_bytes"])
+        return
+    assert (phase.operation, phase.bytes) == ("mixed", job["read"]["io_bytes"] + job["write"]["io_bytes"])
+    assert record.factors.get("block_bytes") is record.factors.get("iodepth") is None
+    assert "jobs of different loads were reported as one" in notes(run)
+
+
+def test_one_sync_of_many_writes_is_no_durable_write(tmp_path):
+    document = json.loads(RAW["etcd"])
+    (job,) = document["jobs"]
+    job["sync"]["lat_ns"] |= {"N": 1, "min": 2000, "mean": 2000.0, "max": 2000}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    run, (record,) = importing.read([tmp_path / "x.json"])
+    assert [phase.operation for phase in record.phases] == ["seq_write"]
+    assert "durable" not in notes(run)
+
+
+def test_without_options_the_name_of_a_job_says_random_and_nothing_its_depth(tmp_path):
+    document = json.loads(RAW["gtod"])
+    (job,) = document["jobs"]
+    del job["job options"]
+    document.pop("global options", None)
+    for name, operation in (("4k_random_write", "rand_write"), ("disk", "seq_write")):
+        job["jobname"] = name
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        run, (record,) = importing.read([tmp_path / "x.json"])
+        assert record.phases[0].operation == operation
+        assert "iodepth" not in record.factors
+        assert ("random was taken from the job's name" if "rand" in name else "sequential was taken") in notes(run)

@@ -1,5 +1,6 @@
 """What fio, CrystalDiskMark, KDiskMark and yabs print for people."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -298,6 +299,14 @@ def test_colours_and_cut_indents_change_nothing(tmp_path):
         ("=====\nFIO Benchmark Summary\n", "kbench", "fio "),
         ("1073741824 bytes (1.1 GB, 1.0 GiB) copied, 5.12 s, 210 MB/s\n", "dd", "--rw=read --bs=1m"),
         ("pgbench (15.3)\ntps = 812.3\n", "pgbench", "seekwise tune PATH -- pgbench"),
+        (" I/O Speed(1st run) : 512 MB/s\n", "dd", "--rw=read --bs=1m"),
+        ("Command Line: diskspd -b4K -d60 x.dat\n", "diskspd", "fio "),
+        ("Total writes made:      1450\n", "rados bench", "fio "),
+        ("dbench version 4.00\n", "dbench", "use `seekwise tune PATH -- dbench"),
+        ("FSUse%        Count         Size    Files/sec     App Overhead\n", "fs_mark", "seekwise tune PATH"),
+        ("BUFFERED READS:    1520.10 MB/sec\nFSYNCS/SECOND:     1532.11\n", "pveperf", "--fdatasync=1"),
+        ("Device            r/s     rkB/s  aqu-sz  %util\nsda  2.00 100.00 0.03 1.5\n", "iostat", "fio "),
+        ("  8,0    3        1     0.000000000   697  G   W 223490 + 8 [k]\n", "blkparse", "use `seekwise trace show"),
     ],
 )
 def test_other_tools_are_named_with_the_command_that_writes_what_is_read(text, tool, command, tmp_path):
@@ -305,3 +314,92 @@ def test_other_tools_are_named_with_the_command_that_writes_what_is_read(text, t
     with pytest.raises(SeekwiseError, match=f"is output of {tool.replace('+', '.')}, which is not read") as caught:
         importing.read([tmp_path / "x.txt"])
     assert command in str(caught.value.hint)
+
+
+def test_terse_output_behind_the_line_that_says_what_a_job_does_needs_no_word(tmp_path):
+    opening = (
+        "job: (g=0): rw=randread, bs=(R) 8192B-8192B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=4\n"
+    )
+    (tmp_path / "x.txt").write_text(opening + terse("job", 8000, 1000, 1000) + "\n")
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    factors = record.factors
+    assert record.phases[0].operation == "rand_read"
+    assert (factors["block_bytes"], factors["iodepth"], factors["ioengine"]) == (8192, 4, "libaio")
+
+
+def test_normal_output_that_stands_with_terse_lines_is_read(tmp_path):
+    (tmp_path / "x.txt").write_text(terse("a", 4000, 1000, 1000) + "\n" + text_of(("a", "randread", "read")))
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].operation, record.factors["ioengine"]) == ("rand_read", "psync")
+
+
+def test_yabs_of_2026_prints_megabytes_of_a_million_bytes(tmp_path):
+    (tmp_path / "y.txt").write_text(
+        "fio Disk Speed Tests (Mixed R/W 50/50):\nBlock Size | 4k            (IOPS) | 1m           (IOPS)\n"
+        "Read       | 819.20 MB/s (200.0k) | 1.05 GB/s     (1.0k)\nWrite      | 819.20 MB/s (200.0k) | 1.05 GB/s     (1.0k)\n"
+    )
+    run, records = importing.read([tmp_path / "y.txt"])
+    assert [round(record.phases[0].rate_bytes_per_s / 1e6, 1) for record in records] == [1638.4, 2100]
+    assert "megabyte" not in " ".join(run.plan["notes"])
+
+
+def test_writes_that_are_reported_as_mixed_are_read(tmp_path):
+    """`unified_rw_reporting=1` names every side so."""
+    text = text_of(("w", "randwrite", "write")).replace(" write: IOPS", " mixed: IOPS")
+    (tmp_path / "x.txt").write_text(text)
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].operation, record.phases[0].ios) == ("rand_write", 1000)
+
+
+def test_percentiles_of_requests_that_were_not_timed_are_none(tmp_path):
+    text = "\n".join(
+        line for line in text_of(("w", "randwrite", "write")).splitlines() if " lat (" not in line and " clat (" not in line
+    )  # fmt: skip
+    head, issued, rest = text.partition("     issued")
+    (tmp_path / "x.txt").write_text(f"{head}    clat percentiles (usec):\n     | 99.00th=[    0]\n{issued}{rest}")
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert record.phases[0].reported_percentiles_ns == {}
+
+
+def test_sizes_without_letters_are_of_reads_writes_and_trims(tmp_path):
+    """fio before 2.18."""
+    text = re.sub(r"bs=.*?, io", "bs=8192B-8192B,4096B-4096B,4096B-4096B, io", text_of(("w", "randwrite", "write")))
+    (tmp_path / "x.txt").write_text(text)
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert record.factors["block_bytes"] == 4096
+
+
+def test_one_short_sync_of_a_thousand_writes_is_no_durable_write(tmp_path):
+    head, issued, rest = text_of(("w", "write", "write")).partition("     issued")
+    syncs = "  fsync/fdatasync/sync_file_range:\n    sync (nsec): min=2279, max=2279, avg=2279.00, stdev= 0.00\n"
+    (tmp_path / "x.txt").write_text(f"{head}{syncs}{issued}{rest}".replace("total=0,1000,0,0", "total=0,1000,0,1"))
+    run, (record,) = importing.read([tmp_path / "x.txt"])
+    assert [phase.operation for phase in record.phases] == ["seq_write"]
+    assert "durable" not in " ".join(run.plan["notes"])
+    (tmp_path / "x.txt").write_text(f"{head}{syncs}{issued}{rest}".replace("total=0,1000,0,0", "total=0,1000,0,1000"))
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert [phase.operation for phase in record.phases] == ["sync", "seq_write"]
+
+
+@pytest.mark.parametrize(
+    ("second", "side", "operation"), [("write", "write", "mixed"), ("read", "read", "mixed"), ("randread", "read", "rand_read")]
+)  # fmt: skip
+def test_jobs_of_different_loads_that_were_reported_as_one_have_neither_size_nor_depth(
+    tmp_path, second, side, operation
+):
+    """`group_reporting`: one job, with the name of the first."""
+    text = text_of(("a", "randread", "read"), ("b", second, side))
+    head, one, other = re.split(r"^[ab]: \(groupid.*\n", text, flags=re.MULTILINE)
+    head = re.sub(r"(b: .*)4096B-4096B, ioengine=psync, iodepth=1", r"\g<1>64.0KiB-64.0KiB, ioengine=libaio, iodepth=8", head)  # fmt: skip
+    rates = one.partition("     issued")[0] + (other if side == "write" else "     issued rwts: total=1000,0,0,0\n")
+    job = "a: (groupid=0, jobs=2): err= 0: pid=0: Sat Nov 28 04:56:14 2026\n"
+    (tmp_path / "x.txt").write_text(f"{head}{job}{rates}".replace("total=0,1000", "total=1000,1000"))
+    run, (record,) = importing.read([tmp_path / "x.txt"])
+    assert record.phases[0].operation == operation
+    assert (record.factors["threads"], record.factors.get("block_bytes"), record.factors.get("iodepth")) == (
+        2,
+        None,
+        None,
+    )
+    assert record.phases[0].ios == (2000 if side == "write" else 1000)
+    assert "a: jobs of different loads were reported as one" in " ".join(run.plan["notes"])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.measure.live import simulated
 from seekwise.simulate import use_trials
 from seekwise.workload.study.uses import load, shipped
 
@@ -96,3 +97,19 @@ def test_limits_are_shown_on_both_sides_and_recommend_nothing(tune):
     said = " ".join(done.stdout.split())
     assert "These are limits of the device and its schedulers" in said, "synthetic loads recommend nothing"
     assert "Keep mq-deadline" in said and "set:" not in said
+
+
+@pytest.mark.parametrize(
+    ("model", "kernel", "name", "values", "labels"),
+    [
+        ("wd2500ys", None, "queue_depth", [1, 31], ["queue_depth=32", "queue_depth=1", "queue_depth=31"]),
+        ("samsung_980", None, "read_ahead_kb", [4096, 128], ["read_ahead_kb=128", "read_ahead_kb=4096"]),
+        # From 6.17 on a rotating disk reads twice its largest request ahead.
+        ("wd2500ys", "6.17", "read_ahead_kb", [128], ["read_ahead_kb=8192", "read_ahead_kb=128"]),
+        ("wd2500ys", "2.6.24", "iosched.quantum", [1, 4], ["iosched.quantum=4", "iosched.quantum=1"]),
+    ],
+)
+def test_what_a_model_has_in_force_is_named_by_the_setting_that_is_compared(model, kernel, name, values, labels):
+    compared = simulated.candidates(use_trials.model_of(f"model:{model}", kernel), {name: values}).all
+    assert [each.label for each in compared] == labels
+    assert [each.in_force for each in compared] == [True] + [False] * (len(labels) - 1)

@@ -77,6 +77,9 @@ def test_the_next_command_sets_what_one_purpose_wants_where_all_together_keep():
         next_command(replace(found, decided=replace(decided, by_purpose={"throughput": keeps})))
         == "seekwise results last --all"
     )
+    # What was asked for by name is answered by itself: no purpose that its headline does not speak of.
+    asked = replace(found, decided=decided, plan=replace(found.plan, group=found.plan.uses[0].name))
+    assert next_command(asked) == "seekwise results last --all"
 
 
 def outcome_of(*figures):
@@ -99,7 +102,10 @@ def test_advice_for_a_purpose_names_the_price_as_the_whole_run_does():
 def test_where_purposes_want_different_settings_none_is_taken_silently():
     faster = figure("backup", {"mq-deadline": 500, "none": 920, "bfq": 500})
     found = outcome_of(START, faster)
-    assert found.decided.changed_purposes == {"responsive": "bfq", "throughput": "none"}
+    assert {name: each.setting for name, each in found.decided.by_purpose.items() if each.changes} == {
+        "responsive": "bfq",
+        "throughput": "none",
+    }
     assert not found.lines.set and not found.lines.undo
     assert next_command(found) == "sudo seekwise apply last --for responsive  # or --for throughput"
     with pytest.raises(UsageError, match="responsive wants bfq, throughput wants none") as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import replace
 
 import pytest
@@ -216,6 +217,22 @@ def test_a_screen_shows_of_each_array_the_load_that_loses_most() -> None:
 def test_many_writes_a_second_fit_their_column() -> None:
     table = bitmap.table(compared(none=593_405.0, internal=415_652.0))
     assert table.rows[0][2:] == ["593k", "416k (−30 %)"] and "k: thousands" in table.caption
+
+
+def test_bars_are_drawn_from_the_values_and_not_from_their_text() -> None:
+    table = rebuild.table(
+        limited(1, transaction=[(30.0, 1.0), (12.0, 9.04), (2.7, math.inf)], start=[(1.0, 500.0)] * 3)
+    )
+    assert [row[3] for row in table.rows] == ["40 ms (1×)", "362 ms (9×)", "none done"]
+    assert [table.cell(row, 3)[1:] for row in range(3)] == [
+        (0.04, pytest.approx(100 / 9.04)),
+        (0.3616, 100.0),
+        (None, 0.0),
+    ]
+    assert [table.cell(row, 2)[1:] for row in range(3)] == [(None, 0.0)] * 3
+    # One figure in all columns: a reader compares within the row.
+    kinds = bitmap.table(compared(none=400.0, internal=150.0))
+    assert [kinds.cell(0, column)[1:] for column in (2, 3)] == [(400.0, 100.0), (150.0, 37.5)]
 
 
 def test_a_table_compares_one_load() -> None:

@@ -41,6 +41,14 @@ def test_the_page_begins_with_the_values_of_every_setting_the_one_in_force_first
     assert page.index("Values by setting") < page.index("Distance to the best")
 
 
+def test_a_use_that_the_budget_left_at_one_setting_has_no_distance(found):
+    left = found.plan.uses[-1].name
+    few = [each for each in found.records if each.factors["use"] != left or each.setting == "none"]
+    page = live_page.html(outcomes.judged(found.run, found.plan, few))
+    assert all(f'href="#use-{use.name}"' in page for use in found.plan.uses[:-1])
+    assert f'href="#use-{left}"' not in page
+
+
 def test_what_differs_most_is_the_first_panel(found):
     known = live_page._panels(found, Looks().by_label([each.label for each in found.plan.candidates]))
     sizes = {(each.use, live_page.subject(each)): each.named for each in found.decided.judged}

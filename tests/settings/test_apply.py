@@ -445,6 +445,8 @@ def test_apply_and_revert_as_commands_on_a_real_device(loop, tmp_path):
     assert listed["entries"][0]["items"][0]["old"]["queue/scheduler"] == before["queue/scheduler"]
     back = seekwise("revert", state=tmp_path)
     assert f"{loop} is as before" in back.stdout
+    # A scheduler brings its tunables along: they are no change of their own.
+    assert "iosched" not in back.stdout and "None" not in back.stdout
     assert read_settings(loop) == before
 
 

@@ -84,6 +84,16 @@ def test_a_word_that_the_kernel_answers_with_a_figure_is_no_drift(tmp_path):
     assert flash.drift
 
 
+@pytest.mark.parametrize(
+    ("kernel", "shown", "source"),
+    [("6.18.4", "0", "kernel"), ("6.18.4", "75000", "unknown"), ("6.1.0", "75000", "unknown")],
+)
+def test_bfq_switches_write_back_throttling_off(tmp_path, kernel, shown, source):
+    files = two_disks(tmp_path / "m", scheduler="bfq", kernel=kernel)
+    files.add({"/sys/block/sda/queue/wbt_lat_usec": f"{shown}\n"})
+    assert values(files, tmp_path)["sda", "queue/wbt_lat_usec"].source == source
+
+
 def test_a_drive_is_found_again_by_its_serial_when_its_name_moved(tmp_path):
     files = two_disks(tmp_path / "m")
     applied(files, {"sda": {"queue/scheduler": "bfq"}}, tmp_path)

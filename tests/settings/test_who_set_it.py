@@ -548,7 +548,7 @@ def test_where_nobody_is_found_the_places_that_were_read_are_named(tmp_path):
     )
     assert set_by(made, "sda") == "set by hand or by a program: none of the places that were read sets it"
     found = status.read(made.tree(), made.stack())
-    assert RULE in found.read and RC in found.read and "not there: mdadm.conf, hdparm.conf" in found.read
+    assert RULE in found.read and RC in found.read and "mdadm.conf, hdparm.conf" in found.read
     assert found.places["udev"] == [RULE]
 
 

@@ -74,9 +74,9 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
     else:
         for guard in guards:
             click.echo(guard.sentence)
-        for outcome in outcomes:
-            for sentence in outcome.sentences:
-                click.echo(sentence)
+        # A run that goes on has several entries.
+        for sentence in dict.fromkeys(sentence for outcome in outcomes for sentence in outcome.sentences):
+            click.echo(sentence)
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     if not failed and not dry_run:
         # From now on `seekwise status` expects nothing any more.

@@ -271,10 +271,14 @@ def _restore_device(
     if only:
         with devices_locked([device], root):
             failures = settings.restore_item(item, only)
-    done = [
-        f"{name} {before[name]} → {old}"
+    back = {
+        name: f"{name} {before[name] or 'absent'} → {old}"
         for name, old in item["old"].items()
         if name in only and before[name] != old and attributes.current(name, folder) == old
+    }
+    # A scheduler brings its tunables along.
+    done = [
+        text for name, text in back.items() if not ("queue/scheduler" in back and name.startswith(attributes.IOSCHED))
     ]
     sentences = []
     if done:

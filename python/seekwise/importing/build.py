@@ -115,6 +115,7 @@ def _groups(sources: list[Source], format_name: str | None) -> list[tuple[Format
 
 
 FIO = "fio --name=x --filename=FILE --size=4g --rw=randread --bs=4k --direct=1 --runtime=60 --time_based --output-format=json+ --output=NAME.json"
+FSYNC = "fio --name=x --directory=FOLDER --size=22m --rw=write --bs=2300 --ioengine=sync --fdatasync=1 --output-format=json+ --output=NAME.json"
 NOT_READ = tuple(
     (tool, re.compile(sign, re.MULTILINE), command)
     for tool, sign, command in (
@@ -126,12 +127,24 @@ NOT_READ = tuple(
         ("pgbench", r"^pgbench \(|^transaction type: ", "seekwise tune PATH -- pgbench …"),
         (
             "dd",
-            r"\d bytes .{0,60}copied, |^dd Sequential Disk Speed Tests",
+            r"\d bytes .{0,60}copied, |^dd Sequential Disk Speed Tests|^\s*I/O Speed\(1st run\)",
             FIO.replace("randread --bs=4k", "read --bs=1m"),
         ),
         ("hdparm", r"Timing (?:cached|buffered disk|O_DIRECT)", FIO.replace("randread --bs=4k", "read --bs=1m")),
         ("ioping", r" ioping statistics ---", FIO),
         ("elbencho", r"^OPERATION\s+RESULT TYPE", FIO),
+        ("diskspd", r"^Command Line: .*diskspd|^thread \|\s+bytes\s+\|\s+I/Os", FIO),
+        ("SPDK's perf", r"^Device Information\s+:\s+IOPS\s+MiB/s", FIO),
+        ("rados bench", r"^Total (?:writes|reads) made:", FIO),
+        ("IOR", r"^IOR-\d[\d.]*: MPI", FIO),
+        ("filebench", r"^Filebench Version|: IO Summary: +\d+ ops", "seekwise tune PATH -- filebench …"),
+        ("fs_mark", r"^FSUse%\s+Count\s+Size\s+Files/sec", "seekwise tune PATH -- fs_mark …"),
+        ("dbench", r"^dbench version ", "seekwise tune PATH -- dbench …"),
+        ("stress-ng", r"^stress-ng: ", "seekwise tune PATH -- stress-ng …"),
+        ("pg_test_fsync", r"^Compare file sync methods using", FSYNC),
+        ("pveperf", r"^FSYNCS/SECOND:", FSYNC),
+        ("iostat", r"^Device:?\s.*\br/s\s.*%util", FIO),
+        ("blkparse", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]{1,2}\s", "seekwise trace show FILE"),
         ("vdbench", r"Vdbench distribution|^\S+ \d\d, \d{4}\s+interval\s+i/o", FIO),
     )
 )
@@ -145,7 +158,8 @@ def _format(source: Source) -> Format:
             return form
     for tool, sign, command in NOT_READ:
         if sign.search(source.text[:SIGNS_WITHIN]):
-            raise source.error(f"is output of {tool}, which is not read", hint=f"what is read: `{command}`")
+            verb = "use" if command.startswith("seekwise ") else "what is read:"
+            raise source.error(f"is output of {tool}, which is not read", hint=f"{verb} `{command}`")
     first = next((line.strip() for line in source.lines if line.strip()), "")
     try:
         source.data.decode()
@@ -184,20 +198,14 @@ def _factors(result: Result, label: str, differing: set[str]) -> dict[str, str |
     apart = ", ".join(
         f"{'' if name == 'pattern' else f'{name} '}{result.more[name]}" for name in result.more if name in differing
     )
-    of_depth: dict[str, str | int | float | bool] = {"iodepth": result.iodepth} if result.iodepth else {}
-    more = dict(result.more)
-    if not result.keeps_depth:
-        # Rate × latency is held against these two; where syncs lie between requests that says nothing.
-        of_depth, engine = {}, more.pop("ioengine", None)
-        more |= {"engine": engine} if engine else {}
     return {
         "system": IMPORTED,
         "setting": label,
         "threads": result.threads or 1,
         **({"block_bytes": result.block_bytes} if result.block_bytes else {}),
-        **of_depth,
+        **({"iodepth": result.iodepth} if result.iodepth else {}),
         **({"load": apart} if differing else {}),
-        **more,
+        **result.more,
     }
 
 
@@ -224,7 +232,13 @@ def _records(run_id: str, measured: Sequence[Measured], labels: Sequence[str]) -
                 phases=result.phases,
                 environment={"file": entry.files, **result.environment},
                 load={"tool": result.tool, "options": result.options},
-                conditions={"role": "candidate", "imported": True, "notes": list(result.notes)},
+                conditions={
+                    "role": "candidate",
+                    "imported": True,
+                    "notes": list(result.notes),
+                    # Of what waits for syncs, rate × latency is no depth.
+                    **({} if result.keeps_depth else {"keeps_depth": False}),
+                },
                 valid=result.invalid_reason is None,
                 invalid_reason=result.invalid_reason,
             )

@@ -3,8 +3,8 @@
 Jobs of one group ran at the same time. Those of the same options are one load of several threads; others ran beside each other. Groups
 (`stonewall`) ran one after the other.
 
-json+ has the histogram of every job and is merged; plain json has percentiles, which cannot be merged over jobs or over
-reads and writes: they are taken where one side of one (grouped) job has them, and left out elsewhere, with a note.
+Percentiles are those that fio printed, where one side of one (grouped) job made up the load. Over several jobs, or reads
+and writes, they cannot be merged; the histograms of json+ can, and without those p99 is left out, with a note.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from seekwise.errors import SeekwiseError
 from seekwise.importing import fio_documents, fio_result
 from seekwise.importing.fio_documents import NO_LATENCIES, FioDocument, depth_of
 from seekwise.importing.fio_result import FioJob
-from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms, times
+from seekwise.importing.result import (
+    PAGE_CACHE,
+    ForeignError,
+    Format,
+    Given,
+    Result,
+    Source,
+    as_one,
+    is_rare,
+    ms,
+    times,
+)
 from seekwise.store.percentiles import percentiles
 from seekwise.store.record import Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -182,10 +193,11 @@ def _result(
     if found.elapsed_s < LEAST_S:
         raise ValueError(f"runtime (0 for {found.ios} requests)")
     options = jobs[0]["job options"]
-    block, sizes = _block(options, found, given)
+    several = fio_result.is_of_several_loads(jobs[0])
+    block, sizes = (given.block_bytes, {}) if several else _block(options, found, given)
     # What fio saw decides where the engine is not named: its default is synchronous on Linux and is not elsewhere.
     alone = found.syncs is None and found.depth_share.get("1", 0.0) >= 99.9
-    depth, depth_note = depth_of(options, given, alone=alone)
+    depth, depth_note = (given.iodepth, "") if several or not options else depth_of(options, given, alone=alone)
     more = {name: options[name] for name in LOAD_OPTIONS if name in options} | sizes
     if found.operation != "mixed":
         more = {name: value for name, value in more.items() if name not in OF_MIXED}
@@ -194,7 +206,7 @@ def _result(
     timed = jobs
     if run.sum_of_clients is not None and len(jobs) == len(run.jobs):
         timed = [{**run.sum_of_clients, "job options": options}]
-    reported = {} if found.latency_bins else _percentiles(timed)
+    reported = _percentiles(timed)
     phase = replace(
         found.as_phase({"sides": _sides(jobs)} if found.operation == "mixed" else None),
         reported_percentiles_ns=reported,
@@ -202,7 +214,7 @@ def _result(
     errors = [job for job in jobs if job.get("error")]
     seed = str(options.get("randseed", ""))
     return Result(
-        phases=(*_synced(phase, found, options), phase),
+        phases=(*_synced(jobs, phase, found, options), phase),
         tool=run.version,
         threads=given.threads or _threads(jobs),
         block_bytes=block,
@@ -211,18 +223,12 @@ def _result(
         options=run.shared | {"jobs": [job["job options"] for job in jobs]},
         seed=int(seed) if seed.isdecimal() and len(seed) < 20 else 0,
         started_at=_iso(run.ended_s),
-        leads=_of_syncs(jobs, found, found.syncs)
-        if found.syncs
-        else _of_durable_writes(jobs, phase)
-        if found.write_bytes and not found.read_bytes and _waits_for_the_drive(options)
-        else _of_untimed_syncs(jobs, found)
-        if found.write_bytes and not found.read_bytes and _asked_syncs(options)
-        else "",
+        leads=_leads(jobs, options, found, phase),
         notes=(*notes, *_notes(jobs, found, reported, depth_note, asked=given.operation is not None)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
         job=_name(jobs),
         document=number,
-        keeps_depth=_keeps_depth(options, found),
+        keeps_depth=not several and _keeps_depth(options, found),
         spans_s=(run.ended_s - run.runtime_s, run.ended_s) if run.ended_s else None,
     )  # fmt: skip
 
@@ -248,9 +254,16 @@ def _iso(stamp: float | None) -> str:
     return datetime.fromtimestamp(stamp, UTC).isoformat() if stamp else "unknown"
 
 
-def _synced(phase: Phase, found: fio_result.FioPhase, options: Mapping[str, str]) -> tuple[Phase, ...]:
-    """The phase of the syncs: what was made durable by them, and how long each took."""
-    if found.syncs is None:
+def _is_rare(jobs: list[FioJob], found: fio_result.FioPhase) -> bool:
+    syncs = found.syncs
+    return syncs is not None and is_rare(syncs.count, syncs.mean_ns, found.ios, found.elapsed_s * _threads(jobs))
+
+
+def _synced(
+    jobs: list[FioJob], phase: Phase, found: fio_result.FioPhase, options: Mapping[str, str]
+) -> tuple[Phase, ...]:
+    """The phase of the syncs: what was made durable by them, and how long each took; none where writes do not wait for them."""
+    if found.syncs is None or _is_rare(jobs, found):
         return ()
     asked = [name for name in SYNCS if options.get(name, "0") not in ("0", "")]
     return (
@@ -264,7 +277,7 @@ def _synced(phase: Phase, found: fio_result.FioPhase, options: Mapping[str, str]
             latency_max_ns=found.syncs.max_ns,
             cpu=phase.cpu,
             details={"syncs": True},
-            reported_percentiles_ns={} if found.syncs.bins else found.syncs.percentiles_ns,
+            reported_percentiles_ns=found.syncs.percentiles_ns,
         ),
     )
 
@@ -298,6 +311,7 @@ def _notes(
     jobs: list[FioJob], found: fio_result.FioPhase, reported: dict[str, int], depth_note: str, *, asked: bool
 ) -> list[str]:
     said = [depth_note] if depth_note else []
+    said += [as_one(_name(jobs))] if fio_result.is_of_several_loads(jobs[0]) else []
     options = jobs[0]["job options"]
     # fio's default pattern reads; of clients it prints the options of one job alone.
     lacks = not options or found.write_bytes > 0 or "hostname" in jobs[0]
@@ -306,6 +320,8 @@ def _notes(
             f"{_name(jobs)}: the file does not have this job's pattern (`rw`), so not whether access was random: sequential was taken "
             f"(`--given operation=rand_{found.operation.rpartition('_')[2]}`)"
         )
+    elif not options and fio_result.pattern_of(jobs[0]) and not asked:
+        said.append(f"{_name(jobs)}: the file has no options; random was taken from the job's name")
     if found.elapsed_s < SHORT_S:
         said.append(
             f"{_name(jobs)} ran for {ms(found.elapsed_s * 1e9)} only, too short to mean anything: `--time_based --runtime=60`"
@@ -321,7 +337,9 @@ def _notes(
             f"jobs without `direct=1` went through the {PAGE_CACHE}: memory may have answered instead of the drive"
         )
     if not fio_result.knows_cpu(jobs):
-        said.append("CPU time is left out: fio before 3.8 does not print how long its threads ran")
+        said.append(
+            "CPU time is left out: the file does not say how long threads ran, which fio before 3.8 does not print"
+        )
     if found.latency_mean_ns == 0:
         said.append(NO_LATENCIES)
     elif not found.latency_bins and not reported:
@@ -332,7 +350,7 @@ def _notes(
             if apart
             else "p99 is absent: fio wrote no percentiles (`disable_clat`, `clat_percentiles=0`)"
         )
-    elif reported and "99" not in reported:
+    elif not found.latency_bins and "99" not in reported:
         said.append(f"p99 is absent: fio was asked for other percentiles (`percentile_list`): {', '.join(reported)}")
     if any(
         "read" in job and "read" not in fio_result.sides_of(job) and job["read"].get("total_ios", 0)
@@ -343,6 +361,17 @@ def _notes(
     if any(job.get("trim", {}).get("total_ios", 0) for job in jobs):
         said.append(f"{_name(jobs)}: trims are left out")
     return said  # fmt: skip
+
+
+def _leads(jobs: list[FioJob], options: Mapping[str, str], found: fio_result.FioPhase, phase: Phase) -> str:
+    """How long durable writes took; empty where a job makes none."""
+    if found.syncs:
+        return "" if _is_rare(jobs, found) else _of_syncs(jobs, found, found.syncs)
+    if found.read_bytes or not found.write_bytes:
+        return ""
+    if _waits_for_the_drive(options):
+        return _of_durable_writes(jobs, phase)
+    return _of_untimed_syncs(jobs, found) if _asked_syncs(options) else ""
 
 
 def _of_syncs(jobs: list[FioJob], found: fio_result.FioPhase, syncs: fio_result.Syncs) -> str:
@@ -395,7 +424,7 @@ def _threads_that_ran(job: FioJob) -> int:
     longest_ms = max((float(job[name]["runtime"]) for name in sides), default=0.0)
     others = [name for name in ("read", "write", "trim") if name not in sides and job.get(name, {}).get("total_ios")]
     options = job["job options"]
-    is_group = options.get("numjobs", "1") != "1" or "group_reporting" in options
+    is_group = options.get("numjobs", "1") != "1" or "group_reporting" in options or fio_result.is_of_several_loads(job)
     if not is_group or longest_ms < 1e3 * SHORT_S or ("mixed" not in sides and others):
         return 0
     summed_ms = float(job.get("job_runtime", 0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -200,19 +201,34 @@ PURE = {
 def sides_of(job: FioJob) -> tuple[str, ...]:
     """The sides of a job that count: `read` and `write`, or `mixed` (`unified_rw_reporting`).
 
-    A job of one direction reads only to verify what it wrote; trims move nothing.
+    A job that writes and verifies reads what it wrote back; trims move nothing.
     """
     done = [name for name in ("read", "write", "mixed") if job.get(name, {}).get("total_ios", 0) > 0]
     if "mixed" in done:
         return tuple(name for name in done if name != "mixed") or ("mixed",)
-    verifies = PURE.get(pattern_of(job)) == "write" and "write" in done
+    verifies = PURE.get(pattern_of(job)) == "write" and "write" in done and _verifies(job)
     return ("write",) if verifies else tuple(done)
 
 
-def pattern_of(job: FioJob) -> str:
-    """`randread` of `rw=randread:8`; empty where the options do not say."""
+def _verifies(job: FioJob) -> bool:
+    """As far as its options are there."""
     options = job.get("job options", {})
-    return str(options.get("rw", options.get("readwrite", ""))).partition(":")[0].strip()
+    return not options or any(name.startswith("verify") and value != "0" for name, value in options.items())
+
+
+def is_of_several_loads(job: FioJob) -> bool:
+    """Whether `group_reporting` made one entry of jobs that did different things: it has the name of the first and the
+    options of the last."""
+    return pattern_of(job) in PURE and {"read", "write"} <= set(sides_of(job))
+
+
+def pattern_of(job: FioJob) -> str:
+    """`randread` of `rw=randread:8`; `rand` where a document without options has a job called so, empty where nothing
+    says it."""
+    options = job.get("job options", {})
+    is_called_random = not options and re.search("rand|rnd", str(job.get("jobname", "")), re.IGNORECASE)
+    rw = options.get("rw", options.get("readwrite", "rand" if is_called_random else ""))
+    return str(rw).partition(":")[0].strip()
 
 
 def _unified(job: FioJob) -> str:

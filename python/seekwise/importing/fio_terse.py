@@ -1,8 +1,8 @@
 """fio's terse output, versions 3 to 5 (`--output-format=terse`, `--minimal`): one line of fields per job or group.
 
 The fields and their order: fio's HOWTO, "Terse output". The line has no options: whether access was random, and how
-many threads a group had, must be told (`--given operation=…`, `--given threads=…`); a job name such as `randread` tells
-the first.
+many threads a group had, must be told (`--given operation=…`, `--given threads=…`). The first is told, too, by the line
+`name: (g=0): rw=…` where fio printed it before, and by a job name such as `randread`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cached_property
 from math import log2
 
 from seekwise.importing.fio_documents import NO_LATENCIES
+from seekwise.importing.fio_text import OPENING, block_of, depth_in
 from seekwise.importing.result import KIB, Format, Given, Latency, Result, Source, phase
 from seekwise.store.operations import Operation, pure
 from seekwise.store.record import CpuSeconds, Phase
@@ -55,6 +56,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     said = (
         f"{source.path}: {earlier} earlier states of the same run left out (`--status-interval`): the last one holds the run",
     )
+    openings = {match["name"]: match for line in source.lines if (match := OPENING.match(line))}
     results = []
     for number, run in enumerate(runs):
         loads: dict[tuple[object, ...], list[TerseLine]] = {}
@@ -66,17 +68,26 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             more: dict[str, str | int | float | bool] = {"job": _names(jobs)} if len(loads) > 1 else {}
             more |= {"beside": "; ".join(beside)} if beside else {}
             failed = [line.fields[4] for line in jobs if line.fields[4] not in ("", "0")]
-            made = _phase(source, jobs, given)
+            opening = openings.get(jobs[0].name)
+            made = _phase(source, jobs, given, opening)
+            block = given.block_bytes or block_of(opening, set(jobs[0].sides)) or _block(made)
+            depth, depth_note = depth_in(opening, given)
+            more |= {"ioengine": opening["engine"]} if opening else {}
             results.append(
                 Result(
                     phases=(made,),
                     tool=jobs[0].fields[1],
                     threads=given.threads or len(jobs),
-                    block_bytes=given.block_bytes or _block(made),
-                    iodepth=given.iodepth,
+                    block_bytes=block,
+                    iodepth=depth,
                     more=more,
                     options={"job": jobs[0].name},
-                    notes=(said if earlier else ()) + _notes(made, jobs, given),
+                    notes=(
+                        *(said if earlier else ()),
+                        *([depth_note] if depth_note else []),
+                        *_notes(made, jobs, given, block),
+                    ),
+                    keeps_depth=made.operation in ("seq_read", "rand_read"),
                     invalid_reason=f"fio reports error {failed[0]}" if failed else None,
                     job=_names(jobs),
                     document=number,
@@ -198,7 +209,7 @@ def _line(source: Source, text: str) -> TerseLine:
     return TerseLine(source, fields, READ + length, cpu, source.whole(fields[3], "group", least=-1))
 
 
-def _notes(made: Phase, jobs: list[TerseLine], given: Given) -> tuple[str, ...]:
+def _notes(made: Phase, jobs: list[TerseLine], given: Given, block: int | None) -> tuple[str, ...]:
     said = []
     if len(jobs) > 1:
         apart = (
@@ -209,14 +220,14 @@ def _notes(made: Phase, jobs: list[TerseLine], given: Given) -> tuple[str, ...]:
         )
     if not given.threads:
         said.append("CPU time is left out: fio's terse output does not say how many threads ran (`--given threads=N`)")
-    if not (given.block_bytes or _block(made)):
+    if not block:
         said.append("fio's terse output does not say the request size (`--given block=4k`)")
     if made.latency_mean_ns == 0:
         said.append(NO_LATENCIES)
     return tuple(said)
 
 
-def _phase(source: Source, jobs: list[TerseLine], given: Given) -> Phase:
+def _phase(source: Source, jobs: list[TerseLine], given: Given, opening: re.Match[str] | None) -> Phase:
     sides = {name: [line.sides[name] for line in jobs if name in line.sides] for name in ("read", "write")}
     all_sides = sides["read"] + sides["write"]
     if not all_sides:
@@ -225,7 +236,7 @@ def _phase(source: Source, jobs: list[TerseLine], given: Given) -> Phase:
     elapsed_s = max(side.elapsed_s for side in all_sides)
     user, system = (_cpu(source, jobs, field, given) for field in (0, 1))
     return phase(
-        _operation(source, jobs, given, reads=bool(sides["read"]), writes=bool(sides["write"])),
+        _operation(source, jobs, given, opening, reads=bool(sides["read"]), writes=bool(sides["write"])),
         elapsed_s=elapsed_s,
         total_bytes=sum(side.bytes for side in all_sides),
         ios=ios,
@@ -281,13 +292,23 @@ def _cpu(source: Source, jobs: list[TerseLine], field: int, given: Given) -> flo
     return share * given.threads * runtime_s / 1e3
 
 
-def _operation(source: Source, jobs: list[TerseLine], given: Given, *, reads: bool, writes: bool) -> Operation:
+def _operation(
+    source: Source,
+    jobs: list[TerseLine],
+    given: Given,
+    opening: re.Match[str] | None,
+    *,
+    reads: bool,
+    writes: bool,
+) -> Operation:
     if reads and writes:
         return "mixed"
     direction = "write" if writes else "read"
     names = {line.name.lower().replace("-", "").replace("_", "") for line in jobs}
     if given.operation is not None and given.operation != "mixed":
         pattern = given.operation.split("_")[0]
+    elif opening:
+        pattern = "rand" if opening["rw"].startswith("rand") else "seq"
     elif all("rand" in name for name in names):
         pattern = "rand"
     elif all(name.removeprefix("seq").removeprefix("uential") in ("read", "write") for name in names):

@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, field
 
 from seekwise.importing.fio_documents import NO_LATENCIES, SUM_OF_CLIENTS, depth_of
-from seekwise.importing.result import Format, Given, Latency, Result, Source, phase, times
+from seekwise.importing.result import Format, Given, Latency, Result, Source, as_one, is_rare, phase, times
 from seekwise.store.operations import Operation, pure
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -60,6 +60,7 @@ BYTES = {
 VERSION = re.compile(r"^(?:<\S+>\s+)?fio-[\d.]+\S*$")
 GROUP = re.compile(r"^Run status group \d+")
 """What fio prints before the sums of a group: they are of no job."""
+SIZES = re.compile(r"(?:\(([RWT])\) )?([\d.]+[KMG]?i?B-[\d.]+[KMG]?i?B)")
 JOBS_MOST = 10_000
 COMMAND = "fio … --output-format=json+ --output=NAME.json"
 
@@ -73,6 +74,10 @@ class PrintedSide:
     max_ns: dict[str, float] = field(default_factory=dict)
     percentiles: dict[str, dict[str, int]] = field(default_factory=dict)
 
+    def timed(self, *kinds: str) -> dict[str, int]:
+        """The percentiles of the first kind that has any; fio prints zeros where it did not time requests."""
+        return next((levels for kind in kinds if any((levels := self.percentiles.get(kind, {})).values())), {})
+
 
 @dataclass
 class PrintedJob:
@@ -82,8 +87,8 @@ class PrintedJob:
     error: int
     key: tuple[int, int, str, str]
     """Run within the file, group, name, process: printed again with `--status-interval`."""
-    opening: re.Match[str] | None = None
-    """The line that says what it does."""
+    openings: dict[str, re.Match[str]] = field(default_factory=dict)
+    """{job: the line that says what it does}, of its run."""
     sides: dict[str, PrintedSide] = field(default_factory=dict)
     sync: PrintedSide | None = None
     cpu: tuple[float, float] = (0.0, 0.0)
@@ -92,9 +97,33 @@ class PrintedJob:
     """Syncs that it did; 0 where they are not counted."""
 
     @property
+    def opening(self) -> re.Match[str] | None:
+        """Of this job."""
+        return self.openings.get(self.name)
+
+    @property
+    def group_loads(self) -> set[str]:
+        """What the jobs of its group do."""
+        group = (line for line in self.openings.values() if int(line["group"]) == self.group)
+        return {_load(line) for line in group}
+
+    @property
+    def timed_syncs(self) -> PrintedSide | None:
+        """None where writes do not wait for them."""
+        if self.sync is None or "sync" not in self.sync.mean_ns:
+            return None
+        elapsed_s = max((side.elapsed_s for side in self.sides.values()), default=0.0) * self.threads
+        rare = is_rare(self.syncs, self.sync.mean_ns["sync"], (self.issued or (0, 0))[1], elapsed_s)
+        return None if rare else self.sync
+
+    @property
     def load(self) -> str:
         """Jobs of a group that do the same are one load of several threads, whatever their names."""
-        return self.opening[0].partition("rw=")[2] if self.opening else self.name
+        return _load(self.opening) if self.opening else self.name
+
+
+def _load(opening: re.Match[str]) -> str:
+    return opening[0].partition("rw=")[2]
 
 
 def _name(jobs: list[PrintedJob]) -> str:
@@ -123,7 +152,9 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             for (at, its, other), others in together.items()
             if (at, its) == (run, group) and other != load
         ]
-        results.append(_result(source, jobs, given, beside))
+        # `group_reporting` prints one job for all of a group, with the name of the first.
+        several = len(jobs) == 1 < jobs[0].threads and not beside and len(jobs[0].group_loads) > 1
+        results.append(_result(source, jobs, given, beside, several=several))
     if not results:
         if source.text.lstrip().startswith("{"):
             raise source.error("is JSON, not fio's normal output", hint="leave out `--format`, or `--format fio-json`")
@@ -146,9 +177,8 @@ def _jobs(source: Source) -> list[PrintedJob]:
             key = (run, int(match["group"]), match["name"], match["pid"] or "")
             if len(jobs) >= JOBS_MOST:
                 raise source.error(f"prints more than {JOBS_MOST:,} jobs", hint="split the file")
-            opening = openings.get(match["name"])
             jobs.append(
-                PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key, opening)
+                PrintedJob(match["name"], int(match["group"]), int(match["jobs"]), int(match["error"]), key, openings)
             )
             side, levels, is_over = None, None, True
             # Figures below it are of all clients, not of the job before.
@@ -197,12 +227,16 @@ def _scaled(source: Source, text: str, number: int) -> float:
     return source.number(text.strip().rstrip("kMG"), f"line {number}: a latency") * times
 
 
-def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[str]) -> Result:
-    """Of jobs that ran together: each thread is printed on its own without `group_reporting`."""
-    opening = jobs[0].opening
-    pattern = opening["rw"] if opening else ""
+def _result(
+    source: Source, jobs: list[PrintedJob], given: Given, beside: list[str], *, several: bool = False
+) -> Result:
+    """Of jobs that ran together: each thread is printed on its own without `group_reporting`. `several`: of different
+    loads."""
+    opening = None if several else jobs[0].opening
+    patterns = {load.partition(",")[0] for load in jobs[0].group_loads} if several else set[str]()
+    pattern = opening["rw"] if opening else patterns.pop() if len(patterns) == 1 else ""
     # A job that writes reads only to verify.
-    wanted = ("write",) if pattern in ("write", "randwrite") else ("read", "write", "mixed")
+    wanted = ("write", "mixed") if pattern in ("write", "randwrite") else ("read", "write", "mixed")
     sides = [(job, name, side) for job in jobs for name, side in job.sides.items() if name in wanted]
     # `unified_rw_reporting=both` prints a sum beside the sides, with a distribution over both.
     sums = [side for _, name, side in sides if name == "mixed"]
@@ -210,7 +244,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
     names = {name for _, name, _ in sides}
     if not sides:
         raise source.error(f"job {jobs[0].name!r} of pattern {pattern} has no such rate")
-    block = given.block_bytes or _block(opening, names)
+    block = given.block_bytes or block_of(opening, names)
     ios = [_ios(job, name, side) for job, name, side in sides]
     # The printed amount has four digits; requests are counted.
     if block and any(
@@ -222,14 +256,14 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
     means = [side.mean_ns.get("lat", side.mean_ns.get("clat", 0.0)) for *_, side in sides]
     one = sides[0][2] if len(sides) == 1 else sums[0] if len(sums) == len(jobs) == 1 else None
     made = phase(
-        _operation(source, jobs[0], pattern, names, given),
+        (given.operation or "mixed") if patterns else _operation(source, jobs[0], pattern, names, given),
         elapsed_s=elapsed_s,
         total_bytes=total * block if block else sum(side.amount_bytes for *_, side in sides),
         ios=total,
         latency=Latency(
             mean_ns=sum(mean * n for mean, n in zip(means, ios, strict=True)) / total if total else 0.0,
             max_ns=max(side.max_ns.get("lat", side.max_ns.get("clat", 0.0)) for *_, side in sides),
-            percentiles_ns=(one.percentiles.get("lat") or one.percentiles.get("clat", {})) if one else {},
+            percentiles_ns=one.timed("lat", "clat") if one else {},
         ),
         cpu=CpuSeconds(
             sum(job.cpu[0] / 100 * job.threads for job in jobs) * elapsed_s,
@@ -237,8 +271,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
         ),
     )
     failed = [job for job in jobs if job.error]
-    asked = {"ioengine": opening["engine"], "iodepth": opening["depth"]} if opening else {}
-    depth, depth_note = depth_of(asked, given) if opening else (given.iodepth, "")
+    depth, depth_note = depth_in(opening, given)
     return Result(
         phases=(*_synced(jobs, made, made.bytes * sum(written) // total if any(written) else made.bytes), made),
         tool=next((line.strip() for line in source.lines if VERSION.match(line)), "fio, version unknown"),
@@ -251,6 +284,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
         notes=(
             f"fio's normal output has three to four digits and no histogram; what is read best: {COMMAND}",
             *([depth_note] if depth_note else []),
+            *([as_one(_name(jobs))] if several else []),
             *(("p99 is absent: reads and writes, or threads, were reported apart",) if one is None else ()),
             *((NO_LATENCIES,) if made.latency_mean_ns == 0 else ()),
         ),
@@ -258,7 +292,7 @@ def _result(source: Source, jobs: list[PrintedJob], given: Given, beside: list[s
         job=_name(jobs),
         document=jobs[0].key[0],
         # Whether it was direct is not printed: a flush at the end may be part of the time.
-        keeps_depth=made.operation in ("seq_read", "rand_read"),
+        keeps_depth=not several and made.operation in ("seq_read", "rand_read"),
     )
 
 
@@ -275,7 +309,7 @@ def _operation(source: Source, job: PrintedJob, pattern: str, names: set[str], g
     if given.operation:
         return given.operation
     direction = next(iter(names)) if len(names) == 1 else "mixed"
-    if direction == "mixed":
+    if names == {"mixed"}:
         direction = {"randread": "read", "read": "read", "randwrite": "write", "write": "write"}.get(pattern, "mixed")
     if direction == "mixed":
         return "mixed"
@@ -287,11 +321,19 @@ def _operation(source: Source, job: PrintedJob, pattern: str, names: set[str], g
     return pure(is_random=pattern.startswith("rand"), is_write=direction == "write")
 
 
-def _block(opening: re.Match[str] | None, names: set[str]) -> int | None:
-    """`(R) 4096B-4096B, (W) …` of the directions that were used; None where sizes vary."""
+def depth_in(opening: re.Match[str] | None, given: Given) -> tuple[int | None, str]:
+    """As `depth_of`, from the line that says what a job does."""
+    if opening is None:
+        return given.iodepth, ""
+    return depth_of({"ioengine": opening["engine"], "iodepth": opening["depth"]}, given)
+
+
+def block_of(opening: re.Match[str] | None, names: set[str]) -> int | None:
+    """`(R) 4096B-4096B, (W) …`, before fio 2.18 without letters, of the directions that were used; None where sizes vary."""
     if opening is None:
         return None
-    found = dict(re.findall(r"\(([RWT])\) ([\d.]+[KMG]?i?B-[\d.]+[KMG]?i?B)", opening["bs"]))
+    sizes = SIZES.findall(opening["bs"])
+    found = {letter or "RWT"[min(at, 2)]: size for at, (letter, size) in enumerate(sizes)}
     used = {found.get(letter) for letter, name in (("R", "read"), ("W", "write")) if name in names or "mixed" in names}
     text = used.pop() if len(used) == 1 else None
     low, _, high = (text or "").partition("-")
@@ -300,8 +342,8 @@ def _block(opening: re.Match[str] | None, names: set[str]) -> int | None:
 
 def _synced(jobs: list[PrintedJob], made: Phase, written_bytes: int) -> tuple[Phase, ...]:
     """Of one thread; several threads' percentiles cannot be merged."""
-    sync = jobs[0].sync if len(jobs) == 1 else None
-    if sync is None or "sync" not in sync.mean_ns:
+    sync = jobs[0].timed_syncs if len(jobs) == 1 else None
+    if sync is None:
         return ()
     return (
         phase(
@@ -321,10 +363,9 @@ def _synced(jobs: list[PrintedJob], made: Phase, written_bytes: int) -> tuple[Ph
 
 def _of_syncs(jobs: list[PrintedJob]) -> str:
     said = []
-    for job in jobs:
-        if job.sync is not None and "sync" in job.sync.mean_ns:
-            levels = job.sync.percentiles.get("sync", {})
-            said.append(times(job.sync.mean_ns["sync"], levels, job.sync.max_ns["sync"]))
+    for sync in (job.timed_syncs for job in jobs):
+        if sync is not None:
+            said.append(times(sync.mean_ns["sync"], sync.percentiles.get("sync", {}), sync.max_ns["sync"]))
     return f"durable writes of {jobs[0].name}: each sync took {'; '.join(said)}" if said else ""
 
 

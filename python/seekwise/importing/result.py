@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.errors import UsageError
 from seekwise.store.operations import OPERATIONS, Operation
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import SIZE_FORM, parse_bytes
@@ -21,8 +21,24 @@ MIB = 2**20
 KIB = 2**10
 
 
-class ForeignError(SeekwiseError):
-    """A file is not what its tool writes."""
+RARE = 0.01
+
+
+def is_rare(syncs: int, mean_ns: float, writes: int, elapsed_s: float) -> bool:
+    """Whether syncs are so few and so short (a last one, one in 10,000 writes) that writes do not wait for them."""
+    return 0 < syncs < RARE * writes and syncs * mean_ns / 1e9 < RARE * elapsed_s
+
+
+def as_one(names: str) -> str:
+    """Of jobs that cannot be told apart."""
+    return (
+        f"{names}: jobs of different loads were reported as one (`group_reporting`): request size and depth are those of none; "
+        "without that option each is a load of its own"
+    )
+
+
+class ForeignError(UsageError):
+    """A file is not what its tool writes, as a study or a trace that is none."""
 
 
 COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
@@ -73,7 +89,7 @@ class Source:
         return self.text.splitlines()
 
     def error(self, what: str, hint: str | None = None) -> ForeignError:
-        """For the caller to raise; the message begins with the path (exit status 1)."""
+        """For the caller to raise; the message begins with the path (exit status 2)."""
         return ForeignError(f"{self.path}: {what}", hint)
 
     def number(self, text: str, what: str, *, least: float = 0.0) -> float:
@@ -87,7 +103,7 @@ class Source:
         return value
 
     def whole(self, text: str, what: str, *, least: int = 0) -> int:
-        """As `number`, for integers; `3.0` counts as 3. Raises ForeignError (exit status 1)."""
+        """As `number`, for integers; `3.0` counts as 3. Raises ForeignError (exit status 2)."""
         value = self.number(text, what, least=least)
         if value != int(value):
             raise self.error(f"{what} is {text.strip()[:40]}, not a whole number")

@@ -202,10 +202,16 @@ def together(
         result = _sum([member.result for member in members])
         files = list(dict.fromkeys(member.files for member in members))
         kept.append(replace(members[0], result=result, files=", ".join(files), load=load_of(result)))
-        said.append(f"{_listed(files)} ran at the same time: counted as one run, their rates added")
+        said.append(f"{_listed(_within_one_folder(files))} ran at the same time: counted as one run, their rates added")
     if len(said) > NAMED_MOST:
         said = [*said[:NAMED_MOST], f"so were the files of {len(said) - NAMED_MOST} more runs"]
     return kept, [names[head] for head in heads], said
+
+
+def _within_one_folder(files: Sequence[str]) -> list[str]:
+    """`folder/a`, `b` of files that lie in one folder."""
+    folders = {os.path.dirname(file) for file in files}
+    return [*files[:1], *(os.path.basename(file) if len(folders) == 1 else file for file in files[1:])]
 
 
 def _overlap(one: Measured, other: Measured) -> bool:
@@ -246,7 +252,7 @@ def _sum_phases(phases: Sequence[Phase]) -> Phase:
         elapsed_s=elapsed_s,
         # Each at its own rate: processes that end a little later than others would lower the sum.
         bytes=round(sum(phase.rate_bytes_per_s for phase in phases) * elapsed_s),
-        ios=ios,
+        ios=round(sum(phase.iops for phase in phases) * elapsed_s),
         latency_bins=merged(phase.latency_bins for phase in phases) if has_bins else {},
         latency_mean_ns=mean,
         latency_max_ns=max(phase.latency_max_ns for phase in phases),

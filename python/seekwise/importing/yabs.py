@@ -6,24 +6,51 @@
 
 Reads and writes half and half at random, two jobs, 64 requests deep, direct (its script:
 `--rw=randrw --rwmixread=50 --iodepth=64 --numjobs=2`).
-Its rates are fio's KiB/s divided by thousands: MB/s stands for 1,024,000 bytes. Latencies are not measured
-(`--gtod_reduce=1`).
+Its rates are fio's KiB/s divided by thousands, MB/s stands for 1,024,000 bytes; newer scripts (2026) print megabytes of
+10^6 bytes: IOPS × request size says which. Latencies are not measured (`--gtod_reduce=1`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 
 from seekwise.bounds import JSON_VALUES
-from seekwise.importing.result import KIB, Format, Given, Result, Source, phase
+from seekwise.importing.result import Format, Given, Result, Source, phase
 from seekwise.workload.study.quantity import parse_bytes
 
 HEAD = re.compile(r"^(?:>\s?)*\s*Block Size\s*\|(.*\(IOPS\).*)$")
 ROW = re.compile(r"^(?:>\s?)*\s*(Read|Write)\s*\|(.*)$")
 CELL = re.compile(r"([\d.]+)\s*([KMG]B)/s\s*\(\s*([\d.]+)\s*(k|m)?\s*\)")
-KIB_PER_S = {"KB": 1.0, "MB": 1e3, "GB": 1e6}
+KILOBYTES = {"KB": 1.0, "MB": 1e3, "GB": 1e6}
+UNITS = (1024, 1000)
+"""Bytes that a script calls a kilobyte; the first one where nothing tells."""
 THREADS, IODEPTH = 2, 64
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A rate in kilobytes per second with its IOPS, each as printed."""
+
+    rate: float
+    rate_step: float
+    iops: float
+    iops_step: float
+    block: int
+
+    def iops_of_rate(self, unit: int) -> float:
+        """What the rate says, which has more digits than IOPS in thousands."""
+        return self.rate * unit / self.block
+
+    def fits(self, unit: int) -> bool:
+        """IOPS are cut off, rates are rounded."""
+        slack = self.rate_step / 2 * unit / self.block
+        return self.iops - slack <= self.iops_of_rate(unit) < self.iops + 1.1 * self.iops_step + slack
+
+    def exact_iops(self, unit: int) -> float:
+        """IOPS, where they were cut off with the digits of the rate."""
+        return self.iops_of_rate(unit) if self.iops_step > 1 and self.fits(unit) else self.iops
 
 
 def _recognises(source: Source) -> bool:
@@ -37,7 +64,11 @@ def _is_json(source: Source) -> bool:
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
     sides = _of_json(source) if _is_json(source) else _of_table(source)
-    results = [_result(block, side, given) for block, side in sides.items() if sum(rate for rate, _ in side.values())]
+    cells = [cell for side in sides.values() for cell in side.values()]
+    unit = max(UNITS, key=lambda unit: sum(cell.fits(unit) for cell in cells))
+    results = [
+        _result(block, side, unit, given) for block, side in sides.items() if sum(cell.rate for cell in side.values())
+    ]
     if not results:
         raise source.error(
             "the results of yabs have no rates", hint="the rows `Read` and `Write` of its table are needed"
@@ -45,9 +76,9 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     return results
 
 
-def _of_table(source: Source) -> dict[str, dict[str, tuple[float, float]]]:
-    """{request size: {Read or Write: (KiB/s, IOPS)}}"""
-    sides: dict[str, dict[str, tuple[float, float]]] = {}
+def _of_table(source: Source) -> dict[str, dict[str, Cell]]:
+    """{request size: {read or write: cell}}"""
+    sides: dict[str, dict[str, Cell]] = {}
     blocks: list[str] = []
     for line in source.lines:
         if head := HEAD.match(line):
@@ -55,48 +86,52 @@ def _of_table(source: Source) -> dict[str, dict[str, tuple[float, float]]]:
         elif row := ROW.match(line):
             for block, cell in zip(blocks, row[2].split("|"), strict=False):
                 if match := CELL.search(cell):
-                    number = source.number(match[1], f"{block} {row[1]}") * KIB_PER_S[match[2]]
+                    scale = KILOBYTES[match[2]]
                     times = {"k": 1e3, "m": 1e6}.get(match[4] or "", 1.0)
-                    iops = source.number(match[3], f"{block} IOPS") * times
-                    sides.setdefault(block, {})[row[1]] = (
-                        number,
-                        _exact(iops, number * KIB / parse_bytes(block), times),
+                    sides.setdefault(block, {})[row[1].lower()] = Cell(
+                        source.number(match[1], f"{block} {row[1]}") * scale,
+                        scale / 100,
+                        source.number(match[3], f"{block} IOPS") * times,
+                        times / 10 if times > 1 else 1.0,
+                        parse_bytes(block),
                     )
     return sides
 
 
-def _exact(printed: float, of_rate: float, unit: float) -> float:
-    """`3.1k` is cut off, not rounded; the rate beside it has more digits."""
-    return of_rate if unit > 1 and printed <= of_rate < printed + unit / 10 * 1.1 else printed
-
-
-def _of_json(source: Source) -> dict[str, dict[str, tuple[float, float]]]:
+def _of_json(source: Source) -> dict[str, dict[str, Cell]]:
     text = source.text
     if text.count(",") + text.count("{") + text.count("[") > JSON_VALUES:
         raise source.error(f"more than {JSON_VALUES:,} values, which no result of yabs has")
-    sides: dict[str, dict[str, tuple[float, float]]] = {}
+    sides: dict[str, dict[str, Cell]] = {}
     start = re.search(r"^\s*\{", text, re.MULTILINE)
     document, _ = json.JSONDecoder().raw_decode(text, start.end() - 1 if start else 0)
     for job in document["fio"]:
         if job["speed_units"] != "KBps":
             raise source.error(f"the unit {str(job['speed_units'])[:20]!r} is not KBps")
         sides[str(job["bs"])] = {
-            name: (source.number(str(job[f"speed_{key}"]), "speed"), source.number(str(job[f"iops_{key}"]), "IOPS"))
-            for name, key in (("Read", "r"), ("Write", "w"))
+            name: Cell(
+                source.number(str(job[f"speed_{name[0]}"]), "speed"),
+                1.0,
+                source.number(str(job[f"iops_{name[0]}"]), "IOPS"),
+                1.0,
+                parse_bytes(str(job["bs"])),
+            )
+            for name in ("read", "write")
         }
     return sides
 
 
-def _result(block: str, sides: dict[str, tuple[float, float]], given: Given) -> Result:
+def _result(block: str, sides: dict[str, Cell], unit: int, given: Given) -> Result:
+    repaired = f"yabs calls {unit * 1000:,} bytes a megabyte (it divides fio's KiB/s by 1000): repaired"
     return Result(
         phases=(
             phase(
                 "mixed",
                 elapsed_s=1.0,
-                total_bytes=sum(rate * KIB for rate, _ in sides.values()),
-                ios=sum(iops for _, iops in sides.values()),
+                total_bytes=sum(cell.rate * unit for cell in sides.values()),
+                ios=sum(cell.exact_iops(unit) for cell in sides.values()),
                 duration="unknown; rates are per second",
-                sides={name.lower(): {"bytes": rate * KIB, "ios": iops} for name, (rate, iops) in sides.items()},
+                sides={name: {"bytes": cell.rate * unit, "ios": cell.exact_iops(unit)} for name, cell in sides.items()},
             ),
         ),
         tool="yabs.sh (fio)",
@@ -104,10 +139,7 @@ def _result(block: str, sides: dict[str, tuple[float, float]], given: Given) -> 
         block_bytes=given.block_bytes or parse_bytes(block),
         iodepth=given.iodepth or IODEPTH,
         more={"rwmixread": "50", "pattern": "random"},
-        notes=(
-            "yabs measures no latencies and prints no CPU time",
-            "yabs calls 1,024,000 bytes a megabyte (it divides fio's KiB/s by 1000): repaired",
-        ),
+        notes=("yabs measures no latencies and prints no CPU time", *([repaired] if unit != 1000 else [])),
     )
 
 

@@ -165,7 +165,8 @@ def _depth(record: Record) -> int | None:
     threads, depth = record.factors.get("threads"), record.factors.get("iodepth", 1)
     if not isinstance(threads, int) or not isinstance(depth, int):
         return None
-    if record.conditions.get("imported") and "iodepth" not in record.factors and "ioengine" not in record.factors:
+    names_none = "iodepth" not in record.factors and "ioengine" not in record.factors
+    if record.conditions.get("imported") and (names_none or not record.conditions.get("keeps_depth", True)):
         return None
     return threads * (1 if record.factors.get("ioengine") in SYNC_ENGINES else depth)
 

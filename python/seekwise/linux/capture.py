@@ -18,6 +18,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+from seekwise import bounds
 from seekwise.errors import SeekwiseError, reason
 from seekwise.files import new_product
 from seekwise.linux import ata, diskstats, facts, guest
@@ -56,8 +57,8 @@ class RecordingTree(FolderTree):
             self.folders.add(path)
         return kind
 
-    def _bytes(self, path: str) -> bytes | None:
-        content = super()._bytes(path)
+    def _bytes(self, path: str, most: int = bounds.CAPTURE_FILE_BYTES) -> bytes | None:
+        content = super()._bytes(path, most)
         if content is not None:
             self.files[path] = content
         return content

@@ -43,7 +43,7 @@ class Tree(ABC):
     def _target(self, path: str) -> str: ...
 
     @abstractmethod
-    def _bytes(self, path: str) -> bytes | None: ...
+    def _bytes(self, path: str, most: int = bounds.CAPTURE_FILE_BYTES) -> bytes | None: ...
 
     @abstractmethod
     def _names(self, path: str) -> list[str]: ...
@@ -88,10 +88,10 @@ class Tree(ABC):
             return None
         return self._target(here).rstrip("/").rpartition("/")[2] or None
 
-    def bytes(self, path: str) -> bytes | None:
-        """None where no such file can be read."""
+    def bytes(self, path: str, most: int = bounds.CAPTURE_FILE_BYTES) -> bytes | None:
+        """The first `most` bytes; None where no such file can be read."""
         resolved = self.resolve(path)
-        return None if resolved is None else self._bytes(resolved)
+        return None if resolved is None else self._bytes(resolved, most)
 
     def text(self, path: str) -> str | None:
         """The file's text without surrounding white space; None where it cannot be read."""
@@ -147,16 +147,14 @@ class FolderTree(Tree):
     def _target(self, path: str) -> str:
         return os.readlink(self._prefix + path)
 
-    def _bytes(self, path: str) -> bytes | None:
+    def _bytes(self, path: str, most: int = bounds.CAPTURE_FILE_BYTES) -> bytes | None:
         try:
             # A capture may hold a FIFO or a device node by mistake: opening those could hang or have effects.
             if not stat.S_ISREG(os.lstat(self._prefix + path).st_mode):
                 return None
             with open(self._prefix + path, "rb", buffering=0) as file:
                 content = b""
-                while len(content) < bounds.CAPTURE_FILE_BYTES and (
-                    piece := file.read(bounds.CAPTURE_FILE_BYTES - len(content))
-                ):
+                while len(content) < most and (piece := file.read(most - len(content))):
                     content += piece
                 return content
         except (OSError, ValueError):
@@ -255,8 +253,9 @@ class ArchiveTree(Tree):
     def _target(self, path: str) -> str:
         return self._links[path]
 
-    def _bytes(self, path: str) -> bytes | None:
-        return self._files.get(path)
+    def _bytes(self, path: str, most: int = bounds.CAPTURE_FILE_BYTES) -> bytes | None:
+        content = self._files.get(path)
+        return None if content is None else content[:most]
 
     def _names(self, path: str) -> list[str]:
         return list(self._folders.get(path, ()))
@@ -280,8 +279,8 @@ class BelowTree(Tree):
     def _target(self, path: str) -> str:
         return self._tree._target(self._folder + path)
 
-    def _bytes(self, path: str) -> bytes | None:
-        return self._tree._bytes(self._folder + path)
+    def _bytes(self, path: str, most: int = bounds.CAPTURE_FILE_BYTES) -> bytes | None:
+        return self._tree._bytes(self._folder + path, most)
 
     def _names(self, path: str) -> list[str]:
         return self._tree._names(self._folder + path)

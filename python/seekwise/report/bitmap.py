@@ -109,7 +109,8 @@ def table(rows_of_table: Sequence[BitmapRow]) -> QuestionTable:
         if before is None or _most(row, kinds) > _most(rows_of_table[before], kinds):
             dearest[row.array] = place
     caption = f"Random writes of {sizes} a second{thousands}; in brackets: against none."
-    return QuestionTable(heads, body, caption, brief=tuple(dearest.values()), bars=tuple(range(2, len(heads))))
+    values = {place: [row.writes_s.get(kind) for row in rows_of_table] for place, kind in enumerate(kinds, start=2)}
+    return QuestionTable(heads, body, caption, tuple(dearest.values()), values, is_one_unit=True)
 
 
 def _most(row: BitmapRow, kinds: Sequence[str]) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -57,42 +57,29 @@ class Advice:
     """Labels of the settings that the headline names, where one system is all there is."""
 
 
-_QUANTITY = re.compile(r"([\d,]*\.?\d+) ?(k|µs|ms|s)?(?![\w.])")
-_FACTORS = {"k": 1e3, "µs": 1e-6, "ms": 1e-3}
-
-
-def _number(text: str) -> float | None:
-    """What a cell begins with: `153 (−61 %)`, `45.7 ms (1.6×)`, `594k`; None for `grows`, `29 h 43 min`."""
-    found = _QUANTITY.match(text)
-    return float(found[1].replace(",", "")) * _FACTORS.get(found[2], 1.0) if found else None
-
-
 @dataclass(frozen=True)
 class QuestionTable:
     """The table of a question that has one of its own: a rebuild beside programs, kinds of bitmap."""
 
-    HIDDEN: ClassVar = ("bars",)
+    HIDDEN: ClassVar = ("values", "is_one_unit")
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
     brief: tuple[int, ...] = ()
     """Places of the rows that stand on a screen without room for all; empty: all."""
-    bars: tuple[int, ...] = ()
-    """Columns whose values the page draws as well."""
+    values: Mapping[int, Sequence[float | None]] = field(default_factory=dict)
+    """{column: the value of each row}, for those that the page draws and sorts by."""
+    is_one_unit: bool = False
+    """Whether the columns of `values` are the same figure under several settings: bars compare within a row."""
 
-    @property
-    def shares(self) -> list[list[float | None]]:
-        """Per cent of the largest value of its column, for each cell that is drawn."""
-        columns = {place: [_number(row[place]) for row in self.rows] for place in self.bars}
-        most = {place: max((value for value in column if value), default=1.0) for place, column in columns.items()}
-        return [
-            [
-                100 * value / most[place] if place in columns and (value := columns[place][number]) else None
-                for place in range(len(self.heads))
-            ]
-            for number in range(len(self.rows))
-        ]
+    def cell(self, row: int, column: int) -> tuple[str, float | None, float]:
+        """Its text, its value where it has a number, and that in per cent of the largest one it is compared with."""
+        values = self.values.get(column, [None] * len(self.rows))
+        others = [each[row] for each in self.values.values()] if self.is_one_unit else values
+        numbers = [value for value in others if value is not None and math.isfinite(value)]
+        value = values[row] if values[row] in numbers else None
+        return self.rows[row][column], value, 100 * value / (max(numbers) or 1.0) if value is not None else 0.0
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,9 @@ def pictures(outcome: LiveOutcome) -> list[tuple[str, str]]:
 
 
 def _blocks(outcome: LiveOutcome, use: Use, looks: dict[str, Look]) -> list[LossBlock]:
-    return [_block(outcome, entry, looks) for entry in outcome.decided.judged if entry.use == use.name]
+    """Of the figures that the setting in force and another one have."""
+    mine = [entry for entry in outcome.decided.judged if entry.use == use.name and len(entry.standings) > 1]
+    return [_block(outcome, entry, looks) for entry in mine if entry.base == outcome.plan.in_force.label]
 
 
 @dataclass(frozen=True)

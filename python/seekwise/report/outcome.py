@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import statistics
@@ -334,6 +335,7 @@ def _load_words(record: Record, phase: Phase, apart: Sequence[str]) -> str:
 
 DEPTH = re.compile(r"depth (\d+)")
 LOADS_MOST = 2
+SO_FAR_MOST = 4
 DIMENSIONS: dict[str, Callable[[Any], str]] = {
     "block_bytes": lambda value: size_word(int(value)),
     "iodepth": lambda value: f"depth {value}",
@@ -344,7 +346,7 @@ DIMENSIONS: dict[str, Callable[[Any], str]] = {
 
 def _by_depth(records: Sequence[Record]) -> str:
     """`random read 100 IOPS at depth 1, 200 at 8`; empty where it is not depths that an import compares (`importing/setups.py`)."""
-    rates: dict[tuple[str, str], dict[int, list[float]]] = {}
+    rates: dict[tuple[str, str, str], dict[int, list[float]]] = {}
     many = len({record.factors.get("threads") for record in records}) > 1
     for record in records:
         depth = DEPTH.fullmatch(record.setting)
@@ -352,10 +354,17 @@ def _by_depth(records: Sequence[Record]) -> str:
             return ""
         for phase in record.phases:
             words = _load_words(record, phase, ["threads"] if many else [])
-            rates.setdefault((record.combination, words), {}).setdefault(int(depth[1]), []).append(phase.iops)
+            rates.setdefault((phase.operation, record.combination, words), {}).setdefault(int(depth[1]), []).append(
+                phase.iops
+            )
     said = []
-    several = [(load, by_depth) for (_, load), by_depth in rates.items() if len(by_depth) > 1]
-    for load, by_depth in several[:LOADS_MOST]:
+    several: dict[str, list[tuple[str, dict[int, list[float]]]]] = {}
+    for (operation, _, load), by_depth in rates.items():
+        if len(by_depth) > 1:
+            several.setdefault(operation, []).append((load, by_depth))
+    # The first load of each operation before any second one.
+    in_turn = [load for turn in itertools.zip_longest(*several.values()) for load in turn if load is not None]
+    for load, by_depth in in_turn[:LOADS_MOST]:
         (first, value), *more = [(depth, sum(values) / len(values)) for depth, values in sorted(by_depth.items())]
         rest = "".join(f", {iops:,.0f} at {depth}" for depth, iops in more)
         said.append(f"{load} {value:,.0f} IOPS at depth {first}{rest}")
@@ -374,6 +383,39 @@ def _too_few(records: Sequence[Record]) -> str:
         return ""
     few = "One repeat of each gives" if most == 1 else f"{most} repeats of each give"
     return f" {few} no answer: {ROUNDS_MIN} of each are needed."
+
+
+def _so_far(records: Sequence[Record]) -> str:
+    """`So far random read: a 0.504 MB/s, b 0.27 MB/s.`; of several loads, who is ahead in how many. Empty where no load
+    is shared."""
+    rates: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for record, phase in [(each, phase) for each in records if each.valid for phase in each.phases]:
+        if not phase.details.get("syncs") and phase.rate_bytes_per_s > 0:
+            of_load = rates.setdefault((record.combination, phase.operation), {})
+            of_load.setdefault(record.setting, []).append(phase.rate_bytes_per_s / 1e6)
+    shared = [
+        (operation, {setting: statistics.geometric_mean(values) for setting, values in of_load.items()})
+        for (_, operation), of_load in rates.items()
+        if len(of_load) > 1
+    ]
+    if not shared:
+        return ""
+    if len(shared) == 1:
+        ((operation, means),) = shared
+        ranked = sorted(means.items(), key=lambda entry: -entry[1])
+        values = ", ".join(f"{setting} {three(mean)} MB/s" for setting, mean in ranked[:SO_FAR_MOST])
+        more = f" and {len(ranked) - SO_FAR_MOST} more" if len(ranked) > SO_FAR_MOST else ""
+        return f"So far {operations.name(operation).lower()}: {values}{more}."
+    (best, ahead), *others = Counter(max(means, key=lambda name: means[name]) for _, means in shared).most_common()
+    if others and others[0][1] == ahead:
+        return ""
+    settings = {setting for _, means in shared for setting in means}
+    ratios = [
+        means[best] / value for _, means in shared for name, value in means.items() if best in means and name != best
+    ]
+    by = f", {change(statistics.geometric_mean(ratios))} on average" if len(settings) == 2 else ""
+    word = "higher" if len(settings) == 2 else "highest"
+    return f"So far {best} has the {word} throughput in {ahead} of {len(shared)} loads{by}."
 
 
 def _shares_a_load(records: Sequence[Record]) -> bool:
@@ -420,7 +462,8 @@ def _kept(
     reasons = _open_question(verdicts)
     if asked.choice is None:
         few = _too_few(records) or f" {ROUNDS_MIN} repeats of each are needed."
-        return Advice(f"Not measured long enough to compare anything.{few}", reasons, caution=said)
+        so_far = _so_far(records) if plan.backend == IMPORTED else ""
+        return Advice(f"{so_far or 'Not measured long enough to compare anything.'}{few}", reasons, caution=said)
     if others:
         reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
     # What was in force where other tools measured is not known.

@@ -63,6 +63,6 @@ def picture(arrays: Sequence[ArrayRow]) -> Markup | None:
         '<figure class="chart" id="speed-capacity"><h3>Speed against usable capacity <small>right and up is better</small></h3>'
         f'<div class="legend">{keys}</div><div class="plot"><svg class="yaxis" width="52" height="{HEIGHT}" aria-hidden="true">{axis}</svg>'
         f'<svg class="tips" {tips(read)} width="100%" height="{HEIGHT}" role="img" aria-label="Speed of each array against its usable capacity">{grid}{capacities}{"".join(marks)}</svg></div>'
-        "<figcaption>Numbers name the rows of the table below. Speed: geometric mean over all operations and loads, relative to the fastest of each. "
+        "<figcaption>Numbers name the rows of the table above. Speed: geometric mean over all operations and loads, relative to the fastest of each. "
         "Filled: no other array is at least as good by speed, capacity and failures survived.</figcaption></figure>"
     )

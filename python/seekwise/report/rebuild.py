@@ -134,4 +134,8 @@ def table(table_rows: Sequence[RebuildRow]) -> QuestionTable:
         body.append(cells)
     ends = [limit.row for limit in limits(table_rows)]
     brief = tuple(place for place, row in enumerate(table_rows) if row in ends)
-    return QuestionTable(heads, body, brief=brief, bars=tuple(range(3, len(heads), 2)))
+    values = {
+        place: [row.units[unit].meanwhile_s if unit in row.units else None for row in table_rows]
+        for place, unit in zip(range(3, len(heads), 2), units, strict=True)
+    }
+    return QuestionTable(heads, body, brief=brief, values=values)

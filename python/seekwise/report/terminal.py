@@ -388,7 +388,10 @@ def _throughput_rows(
 
 
 def _apart_by(row: dict[str, Any], dimensions: Sequence[str]) -> list[str]:
-    return [size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions]
+    return [
+        "–" if row[name] is None else size_word(int(row[name])) if name.endswith("bytes") else str(row[name])
+        for name in dimensions
+    ]
 
 
 def _controls(content: ReportContent) -> set[str]:

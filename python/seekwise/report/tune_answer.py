@@ -122,7 +122,7 @@ def next_command(outcome: LiveOutcome, run: str = "last", purpose: str | None = 
         return f"sudo seekwise tune PATH{uses}  # measures"
     if outcome.lines.set:
         return typed(f"sudo seekwise apply {run}{f' --for {purpose}' if purpose else ''}")
-    changed = list(outcome.decided.changed_purposes) if outcome.asked is None else []
+    changed = [purpose for purpose, choice in question(outcome).purposes.items() if choice.changes]
     if changed:
         others = "".join(f" or --for {each}" for each in changed[1:])
         return typed(f"sudo seekwise apply {run} --for {changed[0]}") + (f"  #{others}" if others else "")

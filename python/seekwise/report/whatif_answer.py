@@ -3,6 +3,7 @@ output of its run say the same."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -85,33 +86,32 @@ def table_of(records: Sequence[Record]) -> QuestionTable | None:
     order = ranked(found, list(dict.fromkeys(record.setting for record in records)), load)
     if not order:
         return None
-    body = []
-    if load is not None:
-        latencies = [time_word(latency) if latency else "–" for latency in (load.p50_ns, load.p99_ns)]
-        body.append(["as recorded", *latencies, *_rates(load)])
-    body += [_cells(row.setting, row, is_behind=not carries(row, load)) for row in order]
-    brief = [*range(len(body))[: ROWS_SHOWN + 1]]
+    shown = [] if load is None else [("as recorded", _values(load))]
+    shown += [(row.setting, _values(row, is_behind=not carries(row, load))) for row in order]
+    brief = [*range(len(shown))[: ROWS_SHOWN + 1]]
     programs = [name for name in dict.fromkeys(name for _, name in found) if name != FOREGROUND]
     if len(programs) > 1:
         own = [(name, found[order[0].setting, name]) for name in programs if (order[0].setting, name) in found]
-        brief += range(len(body), len(body) + min(len(own), GROUPS_SHOWN))
-        body += [_cells(f"{order[0].setting}: {name}", row) for name, row in own]
+        brief += range(len(shown), len(shown) + min(len(own), GROUPS_SHOWN))
+        shown += [(f"{order[0].setting}: {name}", _values(row)) for name, row in own]
+    body = [[name, *(text(value) for text, value in zip(TEXTS, values, strict=True))] for name, values in shown]
     if opened:
         names = [*(["as recorded"] if load is not None else []), *(row.setting for row in order)]
         tails = [time_word(opened[name]) if name in opened else "–" for name in names]
         body = [[*cells, tail] for cells, tail in zip_longest(body, tails, fillvalue="–")]
+    columns = dict(enumerate(zip(*(values for _, values in shown), strict=True), start=1))
     caption = "open p99: with every request at its recorded time, whatever it waited for." if opened else ""
-    return QuestionTable([*HEADS, *(["open p99"] if opened else [])], body, caption, tuple(brief), bars=(1, 2, 3, 4, 5))
+    return QuestionTable([*HEADS, *(["open p99"] if opened else [])], body, caption, tuple(brief), columns)
 
 
-def _cells(name: str, row: WhatIfRow, *, is_behind: bool = False) -> list[str]:
-    """A queue that only grows has no latency worth a number."""
-    latencies = ("grows", "grows") if is_behind else (time_word(row.p50_ns), time_word(row.p99_ns))
-    return [name, *latencies, *_rates(row)]
+def _values(row: WhatIfRow | Recorded, *, is_behind: bool = False) -> tuple[float, ...]:
+    """By column, 0 for what is not known; a queue that only grows has no latency worth a number."""
+    latencies = (math.inf, math.inf) if is_behind else (row.p50_ns or 0.0, row.p99_ns or 0.0)
+    return (*latencies, row.rate_bytes_per_s / 1e6, row.iops, row.elapsed_s)
 
 
-def _rates(row: WhatIfRow | Recorded) -> list[str]:
-    return [_number(row.rate_bytes_per_s / 1e6), _number(row.iops), seconds(row.elapsed_s)]
+def _latency(ns: float) -> str:
+    return "–" if not ns else "grows" if math.isinf(ns) else time_word(ns)
 
 
 def seconds(value: float) -> str:
@@ -128,6 +128,10 @@ def time_word(ns: float) -> str:
     if ns < 999.5e3:
         return f"{ns / 1e3:.3g} µs"
     return f"{ns / 1e6:.3g} ms" if ns < 999.5e6 else f"{ns / 1e9:.3g} s"
+
+
+TEXTS = (_latency, _latency, _number, _number, seconds)
+"""What prints a value of each column but the first."""
 
 
 def is_of(records: Sequence[Record]) -> bool:

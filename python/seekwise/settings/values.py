@@ -77,10 +77,12 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
         case "queue/rq_affinity":
             return "1"
         case "queue/wbt_lat_usec":
-            # bfq switches it off, and another scheduler may.
+            # bfq switches it off, shown as 0 from 6.2 on (block/blk-sysfs.c: queue_wb_lat_show), and another scheduler may.
             known = device.scheduler is None or device.scheduler in schedulers.registry()
-            if device.rotational is None or device.below or device.scheduler == "bfq" or not known:
+            if device.rotational is None or device.below or not known:
                 return None
+            if device.scheduler == "bfq":
+                return "0" if version >= (6, 2) else None
             return _throttling(device)
         case "queue/nr_requests":
             return _nr_requests(device)

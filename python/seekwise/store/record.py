@@ -129,11 +129,11 @@ class Phase:
 
     @property
     def percentiles_ns(self) -> dict[str, int]:
-        """Percentiles of the histogram; where another tool gave none, those that it reports."""
-        return percentiles(self.latency_bins) if self.latency_bins else dict(self.reported_percentiles_ns)
+        """Percentiles of the histogram, and in their place those that another tool reports."""
+        return {**(percentiles(self.latency_bins) if self.latency_bins else {}), **self.reported_percentiles_ns}
 
     def percentile_ns(self, percent: float, least: int | None = None) -> int | None:
-        """From the histogram, else as another tool reported it; the median always, others where enough requests lie
+        """As another tool reported it, else from the histogram; the median always, others where enough requests lie
         beyond them.
 
         `least`: requests that are enough, in place of `percentiles.is_supported`.
@@ -141,9 +141,8 @@ class Phase:
         count = sum(self.latency_bins.values()) if self.latency_bins else self.ios
         if percent != 50.0 and not (is_supported(count, percent) if least is None else count >= least):
             return None
-        if self.latency_bins:
-            return percentile_ns(self.latency_bins, percent)
-        return self.reported_percentiles_ns.get(f"{percent:g}")
+        reported = self.reported_percentiles_ns.get(f"{percent:g}")
+        return percentile_ns(self.latency_bins, percent) if reported is None and self.latency_bins else reported
 
     @property
     def derived(self) -> Derived:

@@ -159,11 +159,6 @@ class Decided:
     unsteady: tuple[tuple[UseFigure, Difference], ...] = ()
     """Where what is in force differs from itself: nothing is advised then."""
 
-    @property
-    def changed_purposes(self) -> dict[Purpose, str]:
-        """{purpose: setting} of the purposes for which something else is advised than what is in force."""
-        return {purpose: choice.setting for purpose, choice in self.by_purpose.items() if choice.changes}
-
 
 def prior_of(plan: LivePlan) -> Prior:
     """What is expected before anything was measured; programs elsewhere tell of real drives alone."""

@@ -13,9 +13,14 @@
 | `tmpfiles` | `w` lines of tmpfiles.d(5) |
 | `tuned` | the active TuneD profile with everything that it includes |
 | `saptune` | `[block]` sections of SUSE's saptune notes |
+| `modprobe` | options of modules, in modprobe.d(5) and on the boot line |
+| `iscsi` | records of open-iscsi |
+| `udisks` | a drive's file in /etc/udisks2 |
+| `sysctl` | sysctl.conf(5), whose lines for sysfs do nothing |
 | `sysconfig` | ktune of RHEL 5 and 6, sapconf, laptop-mode |
 | `tlp` | `DISK_IOSCHED` of TLP |
 | `scripts` | rc.local, init scripts, unit files and cron tables that write to devices' files; `shell` goes through their text |
+| `elsewhere` | nothing: it names files with settings that no module here reads |
 
 All of them are little languages of somebody else: they are evaluated within a budget (`reading`), by a matcher that
 does not backtrack (`pattern`).
@@ -32,16 +37,21 @@ from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import (
     boot_line,
     effect,
+    elsewhere,
     hdparm,
+    iscsi,
     mdadm,
+    modprobe,
     saptune,
     scripts,
     sysconfig,
+    sysctl,
     sysfs_conf,
     tlp,
     tmpfiles,
     tuned,
     udev_rules,
+    udisks,
 )
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.package import owner
@@ -52,6 +62,8 @@ __all__ = ["SOURCES", "Ineffective", "Setter", "Survey", "find_setters", "owner"
 
 SOURCES = {
     "boot": boot_line,
+    "modprobe": modprobe,
+    "iscsi": iscsi,
     "mdadm": mdadm,
     "udev": udev_rules,
     "hdparm": hdparm,
@@ -61,6 +73,8 @@ SOURCES = {
     "saptune": saptune,
     "sysconfig": sysconfig,
     "tlp": tlp,
+    "udisks": udisks,
+    "sysctl": sysctl,
     "script": scripts,
 }
 
@@ -95,6 +109,7 @@ def survey(tree: Tree, stack: Stack) -> Survey:
     """Who sets what on the devices of `stack`, within the bounds of `reading`."""
     reading = Reading(tree, stack)
     found = [setter for kind, source in SOURCES.items() for setter in reading.source(kind, source.read)]
+    reading.look_through(elsewhere.look)
     acting, idle = effect.divide(tuple(sorted(found, key=lambda setter: setter.rank)), stack)
     dead = effect.through_rules(reading.ineffective, acting)
     return Survey(acting, (*dead, *idle), reading.files, reading.left_out)

@@ -1,9 +1,7 @@
-"""Parameters of the kernel's command line that decide about disks: `elevator=`, `libata.force=`, `use_blk_mq=`.
+"""Parameters of the kernel's command line that decide about disks: `elevator=` and `libata.force=`.
 
 `elevator=` chooses the scheduler of every disk until Linux 4.20; since 5.0 (commit f382fb0bcef4, "block: remove legacy
 IO schedulers") the multi-queue kernel ignores it. `libata.force=[PORT:]noncq` keeps a SATA drive at one command.
-`scsi_mod.use_blk_mq=` (or as an option in modprobe.d) chose between the single queue and multi-queue until 4.20 (commit
-f664a3cc17b7, "scsi: kill off the legacy IO path", took it away).
 """
 
 from __future__ import annotations
@@ -20,23 +18,21 @@ from seekwise.linux.setters.reading import Reading
 FILES = (
     "/etc/default/grub", "/etc/kernel/cmdline", "/etc/sysconfig/bootloader", "/etc/zipl.conf", "/etc/lilo.conf", "/etc/default/u-boot",
     "/boot/firmware/cmdline.txt", "/boot/cmdline.txt", "/boot/armbianEnv.txt", "/boot/extlinux/extlinux.conf", "/boot/grub/menu.lst",
-    "/boot/grub/grub.conf",
+    "/boot/grub/grub.conf", "/boot/refind_linux.conf", "/etc/default/limine", "/boot/limine.conf", "/boot/syslinux/syslinux.cfg", "/etc/tuned/bootcmdline",
 )  # fmt: skip
 FOLDERS = {
-    "/etc/default/grub.d": ".cfg", "/etc/cmdline.d": ".conf", "/etc/dracut.conf.d": ".conf", "/boot/loader/entries": ".conf",
+    "/etc/default/grub.d": ".cfg", "/etc/cmdline.d": ".conf", "/etc/kernel/cmdline.d": ".conf", "/etc/dracut.conf.d": ".conf", "/boot/loader/entries": ".conf",
     "/efi/loader/entries": ".conf", "/boot/efi/loader/entries": ".conf",
 }  # fmt: skip
-WRITTEN = ("/boot/grub2/grub.cfg", "/boot/grub/grub.cfg")
+WRITTEN = ("/boot/grub2/grubenv", "/boot/grub2/grub.cfg", "/boot/grub/grub.cfg")
 """What the boot loader's own tool writes: named where no file that people edit has the words."""
-MODPROBE = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-BLK_MQ = re.compile(r"(scsi_mod|dm_mod)(?:\.|\s+(?:\S+\s+){0,20}?)use_blk_mq=(\w{1,8})")
 
 
 def read(reading: Reading) -> Iterator[Setter]:
     """What `elevator=` and `libata.force=noncq` on the boot line set."""
     stack, line = reading.stack, reading.text("/proc/cmdline")
     if elevator := _last(line, "elevator"):
-        file, number = _origin(reading, f"elevator={elevator}")
+        file, number = origin(reading, f"elevator={elevator}")
         for device in stack.devices.values():
             if device.scheduler and device.kind != "partition" and single_queue(stack, device):
                 yield Setter(
@@ -64,11 +60,9 @@ def read(reading: Reading) -> Iterator[Setter]:
                 else "a udev rule: multi-queue kernels ignore elevator= (`seekwise apply --persist udev`)",
             )
         )  # fmt: skip
-    if kernel_version(stack.kernel) >= (5, 0):
-        _use_blk_mq(reading, line)
     for device in stack.devices.values():
         if device.transport in ("sata", "ata") and noncq(line, device):
-            file, number = _origin(reading, "noncq")
+            file, number = origin(reading, "noncq")
             yield Setter("boot", file, number, device.name, "device/queue_depth", "1", (assignment.BOOT, 1, "", 0))
 
 
@@ -114,26 +108,6 @@ def _last(line: str, name: str) -> str | None:
     return values[-1] if values and values[-1] else None
 
 
-def _use_blk_mq(reading: Reading, line: str) -> None:
-    """Notes the choice between single queue and multi-queue, which is none any more."""
-    options = [f"{folder}/{name}" for folder in MODPROBE for name in reading.names(folder) if name.endswith(".conf")]
-    matches = [(match, *_origin(reading, match[0])) for match in BLK_MQ.finditer(line)]
-    for path in options:
-        for at, text in enumerate(reading.glance(path).splitlines(), 1):
-            reading.spend(1)
-            if text.lstrip().startswith("options") and (option := BLK_MQ.search(text[:1000])):
-                matches.append((option, path, at))
-    for match, file, number in matches:
-        wants = match[2].lower() in ("1", "y")
-        reading.ineffective.append(
-            Ineffective(
-                "boot" if file not in options else "modprobe", file, number, None, "queue/scheduler", match[2],
-                f"since Linux 5.0 every disk is multi-queue, and {match[1]} ignores use_blk_mq",
-                "nothing is missing: what it asks for is always on" if wants else "take the schedulers of the multi-queue kernel",
-            )
-        )  # fmt: skip
-
-
 def _not_yet(reading: Reading) -> tuple[str, int, str] | None:
     """File, line and value of an `elevator=` that the boot loader will pass at the next start at the earliest."""
     for file, number, text in _lines(reading, (*FILES, *_in_folders(reading))):
@@ -142,7 +116,7 @@ def _not_yet(reading: Reading) -> tuple[str, int, str] | None:
     return None
 
 
-def _origin(reading: Reading, words: str) -> tuple[str, int | None]:
+def origin(reading: Reading, words: str) -> tuple[str, int | None]:
     """The boot loader's file and line where the parameter comes from; the running command line if none is found."""
     for file, number, text in _lines(reading, (*FILES, *_in_folders(reading), *WRITTEN)):
         if words in text:

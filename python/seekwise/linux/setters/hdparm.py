@@ -6,6 +6,8 @@
     }
 
 Read as /usr/lib/hdparm/hdparm-functions of hdparm 9.65 does: options before the first block are for every drive.
+
+Gentoo's and Alpine's OpenRC have `/etc/conf.d/hdparm`, with options of the program: `sda_args="-W0"`, `all_args="-a 512"`.
 """
 
 from __future__ import annotations
@@ -17,16 +19,37 @@ from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import Reading
+from seekwise.linux.setters.shell import Shell
 
 FILE = "/etc/hdparm.conf"
 RULES = ("/usr/lib/udev/rules.d/85-hdparm.rules", "/lib/udev/rules.d/85-hdparm.rules")
 LONGEST_LINE = 4096
+OPENRC = "/etc/conf.d/hdparm"
+ARGUMENTS = re.compile(r"\s*(\w{1,40})_args=[\"']?([^\"'#]{0,400})[\"']?")
 AFTER_UDEV = assignment.UDEV + 0.5
 """It runs when udev's rules have been applied, and before anything of the later start."""
 
 
 def read(reading: Reading) -> Iterator[Setter]:
-    """What /etc/hdparm.conf sets; uncertain where no udev rule of the package would run it."""
+    """What Debian's and OpenRC's files of hdparm set; uncertain where nothing would run them."""
+    yield from _debian(reading)
+    yield from _openrc(reading)
+
+
+def _openrc(reading: Reading) -> Iterator[Setter]:
+    starts = any("hdparm" in reading.names(f"/etc/runlevels/{level}") for level in ("boot", "default"))
+    for number, line in enumerate(reading.text(OPENRC).splitlines(), 1):
+        if (match := ARGUMENTS.match(line[:LONGEST_LINE])) is None:
+            continue
+        for device in reading.stack.devices.values():
+            if device.kind != "disk" or match[1] not in (device.name, "all", "pata_all", "sata_all"):
+                continue
+            for write in Shell(reading, OPENRC).script(f"hdparm {match[2]} /dev/{device.name}", None, number):
+                rank = (assignment.SCRIPT, 0, OPENRC, number)
+                yield Setter("hdparm", OPENRC, number, write.device, write.attribute, write.value, rank, certain=starts)
+
+
+def _debian(reading: Reading) -> Iterator[Setter]:
     text = reading.text(FILE)
     installed = any(reading.tree.exists(rule) for rule in RULES)
     drives = [

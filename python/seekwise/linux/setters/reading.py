@@ -62,6 +62,10 @@ PLACES = {
     "saptune": ("saptune", "files of saptune"),
     "sysconfig": ("ktune, sapconf and laptop-mode", "files of ktune, sapconf and laptop-mode"),
     "tlp": ("TLP", "files of TLP"),
+    "modprobe": ("module options", "files of modprobe.d"),
+    "iscsi": ("open-iscsi", "files of open-iscsi"),
+    "udisks": ("udisks2", "files of udisks2"),
+    "sysctl": ("sysctl", "files of sysctl"),
     "script": ("scripts and units", "scripts, units and cron tables"),
 }
 """What each kind of source is called, alone and in numbers."""
@@ -123,6 +127,13 @@ class Reading:
         finally:
             self._steps = max(0, self._steps) + left - left // 2
 
+    def look_through(self, look: Callable[[Reading], None]) -> None:
+        """A last look at what no source has read; where the budget ends, it ends."""
+        try:
+            look(self)
+        except NotEvaluated as reason:
+            self.leave_out("other files of configuration", None, str(reason))
+
     def leave_out(self, file: str, line: int | None, reason: str) -> None:
         """Notes what was not evaluated; a reason once for each file, and only so many."""
         if (file, reason) not in self._left_out and len(self._left_out) < NOTES:
@@ -165,9 +176,9 @@ class Reading:
             self.spend(30)
             if self._files < 0:
                 raise Exhausted(f"more than {FILES:,} files")
-            text = self.tree.text(file) or ""
+            content = self.tree.bytes(file, GLANCED) or b""
             # A binary program is no script.
-            self._glanced[file] = "" if "\0" in text[:4096] else text[:GLANCED]
+            self._glanced[file] = "" if b"\0" in content[:4096] else content.decode("utf-8", "replace").strip()
         return self._glanced[file]
 
     def names(self, folder: str) -> list[str]:
@@ -320,8 +331,11 @@ class Reading:
                     self._by_node[link] = name
                 if mapping := device.details.get("dm_name"):
                     self._by_node[f"/dev/mapper/{mapping}"] = name
-                for link in read_udev(self.tree, name, device.major_minor).links:
+                entry = read_udev(self.tree, name, device.major_minor)
+                for link in entry.links:
                     self._by_node[f"/dev/{link}"] = name
+                if group := entry.properties.get("DM_VG_NAME"):
+                    self._by_node[f"/dev/{group}/{entry.properties.get('DM_LV_NAME')}"] = name
                 self._by_node[sysfs.device_path(name)] = name
         return self._by_node.get(node)
 

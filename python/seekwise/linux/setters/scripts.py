@@ -13,35 +13,43 @@ from collections.abc import Iterator
 from seekwise.linux.setters import assignment, udev_rules
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
-from seekwise.linux.setters.shell import Shell, is_worth_reading
+from seekwise.linux.setters.shell import INTERESTING, Shell, is_worth_reading
 from seekwise.linux.setters.shell_programs import ShellState, Write
 
 FILES = (
     "/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/rc.d/boot.local", "/etc/init.d/boot.local", "/etc/init.d/after.local",
     "/etc/init.d/before.local", "/etc/rc.d/after.local", "/etc/init.d/rcS", "/etc/rc.d/rc.S", "/etc/rc.d/rc.M", "/etc/runit/1", "/etc/runit/2", "/etc/inittab",
     "/etc/mdev.conf", "/etc/network/interfaces", "/boot/config/go", "/etc/cloud/cloud.cfg", "/var/lib/cloud/instance/user-data.txt", "/init.rc",
-    "/userdata/system/custom.sh", "/storage/.config/autostart.sh",
+    "/userdata/system/custom.sh", "/storage/.config/autostart.sh", "/etc/config/autorun.sh", "/etc/rc.d/rc.sysinit", "/usr/share/initramfs-tools/scripts/zfs",
 )  # fmt: skip
 FOLDERS = {
     "/etc/local.d": ".start", "/etc/rc.local.d": "", "/etc/init": ".conf", "/etc/hotplug.d/block": "", "/etc/ktune.d": ".sh", "/etc/acpi": ".sh",
     "/etc/cloud/cloud.cfg.d": ".cfg", **{f"/var/lib/cloud/{part}": "" for part in ("scripts/per-boot", "scripts/per-instance", "scripts/per-once", "instance/scripts")},
     "/etc/modprobe.d": ".conf", "/etc/elogind/system-sleep": "", "/var/lib/dietpi/postboot.d": "", "/etc/supervisor/conf.d": ".conf", "/data/adb/post-fs-data.d": ".sh", "/etc/dinit.d": "", "/data/adb/service.d": ".sh",
-    **{f"{part}/etc/init{below}": ".rc" for part in ("/system", "/vendor", "/odm") for below in ("", "/hw")}, "/etc/cron.hourly": "", "/etc/cron.daily": "", "/usr/lib/systemd/system-sleep": "", "/etc/pm/power.d": "",
+    **{f"{part}/etc/init{below}": ".rc" for part in ("/system", "/vendor", "/odm", "/product", "/system_ext") for below in ("", "/hw")}, "/system/etc/init.d": "",
+    "/etc/systemd/system-generators": "", "/usr/local/lib/systemd/system-generators": "", "/usr/lib/elogind/system-sleep": "", "/etc/dhcp/dhclient-exit-hooks.d": "", "/etc/cron.hourly": "", "/etc/cron.daily": "", "/usr/lib/systemd/system-sleep": "", "/etc/pm/power.d": "",
     "/etc/pm/sleep.d": "", "/usr/lib/pm-utils/power.d": "", "/etc/runit/core-services": ".sh", "/etc/networkd-dispatcher/routable.d": "",
     "/etc/cron.weekly": "", "/etc/cron.monthly": "", "/etc/network/if-up.d": "", "/etc/profile.d": ".sh", "/usr/local/etc/rc.d": ".sh",
     "/usr/lib/NetworkManager/dispatcher.d": "", "/etc/laptop-mode/batt-start": "", "/etc/laptop-mode/nolm-ac-start": "",
     **{f"/etc/NetworkManager/dispatcher.d{part}": "" for part in ("", "/pre-up.d", "/no-wait.d")},
-    **{f"/etc/initramfs-tools/scripts/{part}": "" for part in ("init-top", "init-premount", "local-top", "local-premount", "local-bottom", "init-bottom")},
+    **{
+        f"{top}/initramfs-tools/scripts/{part}": "" for top in ("/etc", "/usr/share")
+        for part in ("init-top", "init-premount", "local-top", "local-premount", "local-bottom", "init-bottom")
+    },
 }  # fmt: skip
 SUPERVISED = {
-    "/etc/sv": "run", "/etc/service": "run", "/etc/s6/sv": "run", "/data/adb/modules": "service.sh", "/boot/config/plugins/user.scripts/scripts": "script",
+    "/etc/sv": ("run",), "/etc/service": ("run",), "/etc/s6/sv": ("run", "up"), "/etc/s6/adminsv": ("run", "up"), "/etc/s6-rc/source": ("run", "up"),
+    "/data/adb/modules": ("service.sh", "post-fs-data.sh"), "/boot/config/plugins/user.scripts/scripts": ("script",),
 }  # fmt: skip
 """Folders with a folder for each service: of runit and s6, of Android's modules, of Unraid."""
+MKINITCPIO = ("/etc/mkinitcpio.conf", "/etc/mkinitcpio.conf.d")
+HOOKS = re.compile(r"^\s*HOOKS=\(?[\"']?([^)\"']{0,2000})", re.MULTILINE)
+DRACUT = "/usr/lib/dracut/modules.d"
 ARGUMENTS = {"system-sleep": "post", "sleep.d": "resume", "power.d": "false"}
 """What scripts of a folder are called with, where it is not `start`: when the machine wakes, and on mains."""
 CRON = ("/etc/crontab", "/etc/anacrontab")
-CRON_FOLDERS = ("/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs")
-RUN_LEVELS = ("/etc/init.d", "/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d", "/etc/rc.d/rc3.d", "/etc/rc.d/rc5.d", "/etc/runlevels/default",
+CRON_FOLDERS = ("/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/etc/crontabs")
+RUN_LEVELS = ("/etc/init.d", "/etc/rc.d", "/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d", "/etc/rc.d/rc3.d", "/etc/rc.d/rc5.d", "/etc/runlevels/default",
               "/etc/runlevels/boot")  # fmt: skip
 UNITS = (
     "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
@@ -83,7 +91,10 @@ def _writes(reading: Reading) -> Iterator[tuple[Write, bool]]:
     files = list(FILES)
     for folder, ending in FOLDERS.items():
         files += [f"{folder}/{name}" for name in reading.names(folder) if name.endswith(ending)]
-    files += [f"{folder}/{name}/{script}" for folder, script in SUPERVISED.items() for name in reading.names(folder)]
+    files += [
+        f"{folder}/{name}/{script}" for folder, scripts in SUPERVISED.items() for name in reading.names(folder) for script in scripts
+    ]  # fmt: skip
+    files += _of_initramfs(reading)
     for file in dict.fromkeys([*files, *_init_scripts(reading)]):
         for write in _script(reading, file):
             yield write, file in FILES and write.file == file
@@ -96,7 +107,7 @@ def _writes(reading: Reading) -> Iterator[tuple[Write, bool]]:
                 continue
             command = line[match.end() :]
             # System tables name the user before the command.
-            with_user = command if file.startswith(("/etc/crontab", "/etc/cron.d")) else ""
+            with_user = command if file == "/etc/crontab" or file.startswith("/etc/cron.d/") else ""
             command = USER.sub("", command) if with_user else command
             if re.match(r"(?:echo|printf|for|hdparm|blockdev|bash|sh|/\S+)\s", with_user):
                 for write in _line(reading, file, number, with_user.replace("\\%", "%"), {}):
@@ -107,15 +118,39 @@ def _writes(reading: Reading) -> Iterator[tuple[Write, bool]]:
                 continue
             for write in _line(reading, file, number, command.replace("\\%", "%"), {}):
                 yield write, False
-    for file in _units(reading):
-        yield from ((write, False) for write in _unit(reading, file))
+    for file, idle in _units(reading):
+        for write in _unit(reading, file):
+            if not idle:
+                yield write, False
+            else:
+                where = (write.file, write.line, write.device)
+                reading.ineffective.append(Ineffective("script", *where, write.attribute, write.value, *idle))
+
+
+def _of_initramfs(reading: Reading) -> Iterator[str]:
+    """Scripts of the initial RAM disk: hooks that mkinitcpio.conf names, and those of dracut's modules."""
+    for file in (MKINITCPIO[0], *(f"{MKINITCPIO[1]}/{name}" for name in reading.names(MKINITCPIO[1]))):
+        for hooks in HOOKS.findall(reading.text(file)):
+            for hook in hooks.split():
+                yield from (f"{folder}/{hook}" for folder in ("/etc/initcpio/hooks", "/usr/lib/initcpio/hooks"))
+    for module in reading.names(DRACUT):
+        for name in reading.names(f"{DRACUT}/{module}"):
+            file = f"{DRACUT}/{module}/{name}"
+            if (
+                name.endswith(".sh")
+                and name != "module-setup.sh"
+                and is_worth_reading(reading.glance(file), reading, file)
+            ):
+                yield file
 
 
 def _script(reading: Reading, file: str) -> Iterator[Write]:
     text = reading.text(file)
     if not is_worth_reading(text, reading, file):
         return
-    if text.startswith("#!") and not re.search(r"\b(?:ba|da|a|z|k)?sh\b|openrc-run|runscript", text.partition("\n")[0]):
+    if text.startswith("#!") and not re.search(
+        r"\b(?:ba|da|a|z|k)?sh\b|openrc-run|runscript|execlineb", text.partition("\n")[0]
+    ):
         if "/sys/block" in text:
             reading.leave_out(file, None, "a program that is no shell script and names /sys/block")
         return
@@ -126,11 +161,13 @@ def _script(reading: Reading, file: str) -> Iterator[Write]:
 
 
 def _with_functions_called(text: str) -> str:
-    """OpenRC calls `start` of an init script itself, and so do the functions of ktune."""
-    is_called = re.match(r"#!.{0,40}(?:openrc-run|runscript)", text) or re.search(
+    """OpenRC and OpenWrt call `start` of an init script themselves, and so do the functions of ktune; mkinitcpio calls
+    the functions of a hook."""
+    is_called = re.match(r"#!.{0,40}(?:openrc-run|runscript|rc\.common)", text) or re.search(
         r'^\s*process "?\$@', text, re.MULTILINE
     )
-    return f"{text}\nstart\n" if is_called else text
+    called = re.findall(r"^\s{0,8}(run_(?:early|late)?hook)\s{0,4}\(", text, re.MULTILINE)
+    return "\n".join([text, *(["start"] if is_called else []), *called, ""])
 
 
 CLOUD = re.compile(r"\s{0,40}-\s{1,8}(?:\[.{0,200}-c,\s*)?['\"]?(.*?)['\"]?\s*\]?\s*")
@@ -148,14 +185,18 @@ COMMANDS = {
 BLOCK = re.compile(r"(\s{0,40})-\s{1,8}[|>][+-]?\s*")
 """`- |` of YAML: the deeper lines below it are one command."""
 ANDROID = re.compile(r"\s+write\s+(/\S{1,200})\s+(\S{1,200})\s*")
+ANDROID_PROGRAM = re.compile(r"(?:service\s+\S{1,100}|\s+exec(?:_background)?\s.{0,100}?--)\s+(/\S.*)")
+EXECLINE = re.compile(r"#!.{0,40}execlineb?\b")
 UPSTART = re.compile(r"(?:pre-start|post-start)?\s*exec\s+(.*)")
 
 
 def _as_shell(file: str, text: str) -> str:
     """The commands of a file that has them among other lines, each in its own line; a script as it stands."""
     if file.endswith(".rc"):
-        rows = (ANDROID.fullmatch(line[:500]) for line in text.splitlines())
-        return "\n".join(f"echo {row[2]} > {row[1]}" if row else "" for row in rows)
+        return "\n".join(map(_android, text.splitlines()))
+    if EXECLINE.match(text) or (file.endswith("/up") and not text.startswith("#!")):
+        # One command over all lines (execline); each program starts the rest.
+        return " ".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     if file.startswith("/etc/init/"):
         found, inside = [], False
         for line in text.splitlines():
@@ -179,6 +220,13 @@ def _as_shell(file: str, text: str) -> str:
             match = form.fullmatch(line[:LONGEST_LINE])
             lines.append(match[1] if match else "")
     return "\n".join(lines)
+
+
+def _android(line: str) -> str:
+    """A line of Android's init language: a write, or a program that is started."""
+    if row := ANDROID.fullmatch(line[:500]):
+        return f"echo {row[2]} > {row[1]}"
+    return program[1] if (program := ANDROID_PROGRAM.fullmatch(line[:500])) else ""
 
 
 def _line(reading: Reading, file: str, number: int, command: str, variables: dict[str, list[str]]) -> Iterator[Write]:
@@ -270,7 +318,9 @@ def _environment(reading: Reading, file: str, variables: dict[str, list[str]]) -
             variables[name.strip()] = [value.strip().strip("\"'")]
 
 
-def _units(reading: Reading) -> list[str]:
+def _units(reading: Reading) -> list[tuple[str, tuple[str, str] | None]]:
+    """Services that are started; and those that are not, but write to a disk's files: with the reason, and what would
+    start them."""
     units: dict[str, str] = {}
     for folder in UNITS:
         for name in reading.names(folder):
@@ -280,19 +330,36 @@ def _units(reading: Reading) -> list[str]:
     extended = {
         name.removesuffix(".d") for folder in OWN_UNITS for name in reading.names(folder) if name.endswith(".d")
     }
-    found = [
-        file
-        for name, file in sorted(units.items())
-        if file.rpartition("/")[0] in OWN_UNITS
-        or enabled & {name, *(f"{name.removesuffix('.service')}.{kind}" for kind in ("timer", "path", "socket"))}
-        or name in extended
-    ]
+    # Where no target's folder is there, what is enabled is not known.
+    known = any(name.endswith(".wants") for folder in UNITS for name in reading.names(folder))
+    found: list[tuple[str, tuple[str, str] | None]] = []
+    for name, file in sorted(units.items()):
+        starts = enabled & {name, *(f"{name.removesuffix('.service')}.{kind}" for kind in ("timer", "path", "socket"))}
+        is_own = file.rpartition("/")[0] in OWN_UNITS
+        if is_own and reading.tree.link(file) == "null":
+            hidden = next((path for folder in UNITS[2:] if reading.tree.exists(path := f"{folder}/{name}")), file)
+            found.append((hidden, ("the unit is masked", f"`systemctl unmask {name}`")))
+            continue
+        if starts or name in extended:
+            found.append((file, None))
+            continue
+        text = reading.glance(file) if is_own or known else ""
+        if is_own and (not known or "[Install]" not in text or _is_named(reading, name, units)):
+            found.append((file, None))
+        elif any(word in text for word in INTERESTING) or (is_own and is_worth_reading(text, reading, file)):
+            found.append((file, ("nothing starts the unit", f"`systemctl enable {name}`")))
     # An instance `io@sda.service` is written as `io@.service`.
     for name in sorted(enabled):
         template = f"{name.partition('@')[0]}@.service"
         if "@" in name and name not in units and template in units:
-            found.append(units[template])
+            found.append((units[template], None))
     return found
+
+
+def _is_named(reading: Reading, name: str, units: dict[str, str]) -> bool:
+    """Whether another unit of the administrator names it, and so may start it."""
+    own = [file for file in units.values() if file.rpartition("/")[0] in OWN_UNITS]
+    return any(name in reading.glance(file) for file in own if not file.endswith(f"/{name}"))
 
 
 def _enabled(reading: Reading) -> Iterator[str]:

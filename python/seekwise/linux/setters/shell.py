@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from seekwise.linux.setters.assignment import Ineffective
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
-from seekwise.linux.setters.shell_programs import FILTERS, Programs, ShellState, Write
+from seekwise.linux.setters.shell_programs import CACHE_OPTIONS, FILTERS, Programs, ShellState, Write
 from seekwise.linux.setters.shell_values import ANYTHING, LONGEST, VALUES, braces, few, joined, product
 from seekwise.linux.setters.shell_words import REDIRECTIONS, Lexeme, Lexer, WordPart
 from seekwise.linux.setters.writable import attribute_of
@@ -62,15 +62,21 @@ INTERESTING = (
     "/md/",
     "--setra",
     "hdparm",
+    "WCE",
+    "wcache",
+    "set-feature",
+    "lvchange",
 )
 """A text with none of these words writes no device's setting itself."""
+PRODUCT = re.compile(r"(\d{1,9})\s*\*\s*(\d{1,9})")
+"""`$((2 * 1024))`, as sectors are counted."""
+CASE_OF = re.compile(r"\w{1,64}(?:##\*/)?")
+BASENAME = re.compile(r"""\s*basename\s+"?\$\{?(\w{1,64})\}?"?\s*""")
 FILES_OF_A_FOLDER = 50
 OWN_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin")
 """Where an administrator's scripts lie that are started by their names."""
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|lua|php|awk|gawk|tclsh)[\d.]*")
-EXECUTED = re.compile(
-    r"/(?:etc|opt|root|usr|home|srv|var|lib|s?bin|data|mnt|boot|storage|userdata)/[^\s;|&<>\"'$(){}]{1,200}"
-)
+EXECUTED = re.compile(r"/(?!dev/|sys/|proc/|run/)[\w.-]{2,40}/[^\s;|&<>\"'$(){}]{1,200}")
 NAMES_A_QUEUE = re.compile(r"/sys/(?:class/)?block|queue/scheduler|read_ahead_kb")
 
 
@@ -135,6 +141,10 @@ class Shell(Programs):
                 at = end + 1
             elif here.keyword in KEYWORDS:
                 at = self._keyword(lexemes, at, state, blocks, output)
+            elif here.keyword in ("continue", "break", "return"):
+                if not (once and _tests_existence(lexemes, at)):
+                    _leave(blocks, state, conditional=bool(once))
+                at += 1
             elif here.keyword and [lexeme.operator for lexeme in lexemes[at + 1 : at + 3]] == ["(", ")"]:
                 at = self._function(lexemes, at, state)
             else:
@@ -175,6 +185,8 @@ class Shell(Programs):
             at = self._branch(lexemes, at, blocks[-1][1], state)
         elif word in ("fi", "done", "esac") and blocks:
             kind, kept = blocks.pop()
+            if word == "done":
+                state.skips = 0
             if kind in ("if", "while", "until"):
                 state.doubts -= 1
             elif kind == "case":
@@ -213,13 +225,11 @@ class Shell(Programs):
         """The variable that a `case` looks at, and where its branches begin."""
         name = ""
         if at < len(lexemes):
-            variables = [part for part in lexemes[at].parts if part.kind == "variable"]
-            rest = [part for part in lexemes[at].parts if part.kind != "variable" and part.value]
-            name = (
-                variables[0].value
-                if len(variables) == 1 and not rest and re.fullmatch(r"\w{1,64}|\w{1,64}##\*/", variables[0].value)
-                else ""
-            )
+            parts = [part for part in lexemes[at].parts if part.value]
+            if len(parts) == 1 and parts[0].kind == "variable" and CASE_OF.fullmatch(parts[0].value):
+                name = parts[0].value
+            elif len(parts) == 1 and parts[0].kind == "command" and (match := BASENAME.fullmatch(parts[0].value)):
+                name = f"{match[1]}##*/"
         while at < len(lexemes) and lexemes[at].keyword != "in":
             at += 1
         return name, at + 1
@@ -336,6 +346,13 @@ class Shell(Programs):
             printed += self._printed(name, arguments)
         elif name in ("ls", "basename", "dirname", "find", "seq", "readlink", "realpath", "lsblk", *FILTERS):
             yield from self._names(name, arguments, state, stdin, line, printed)
+        elif name == "redirfd" and len(arguments) > 3:
+            # execline: `redirfd -w 1 FILE PROGRAM …` starts the program with its output to the file.
+            result: list[str] = []
+            yield from self._command(arguments[3:], state, stdin, line, result)
+            for path in arguments[2]:
+                for value in few(result):
+                    yield from self._write(path, value, state, line)
         elif name == "tee":
             for argument in arguments:
                 for path in argument:
@@ -352,10 +369,16 @@ class Shell(Programs):
             yield from self._blockdev(arguments, state, line)
         elif name == "hdparm":
             yield from self._hdparm(arguments, state, line)
-        elif name == "cd" and arguments:
+        elif name in CACHE_OPTIONS:
+            yield from self._write_cache(name, arguments, state, line)
+        elif name == "lvchange":
+            yield from self._lvchange(arguments, state, line)
+        elif name in ("cd", "pushd") and arguments:
             state.folder = arguments[0][0]
         elif name in SHELLS:
-            yield from self._shell(arguments, state, line)
+            yield from self._shell(arguments, state, line, stdin)
+        elif name in ("at", "batch"):
+            yield from self._shell([], state, line, stdin)
         elif name in ("su", "runuser"):
             yield from self._shell([texts for texts in arguments if not _is_user(texts, arguments)], state, line)
         elif name == "set" and arguments and arguments[0] == ["--"]:
@@ -383,7 +406,9 @@ class Shell(Programs):
             # Some other program that gives rights: `run-as-root tee FILE`.
             at = next(index for index, texts in enumerate(arguments) if texts[0] == "tee")
             yield from self._command(arguments[at:], state, stdin, line, printed)
-        elif INTERPRETERS.fullmatch(name) and any(NAMES_A_QUEUE.search(text) for texts in arguments for text in texts):
+        elif INTERPRETERS.fullmatch(name) and any(
+            NAMES_A_QUEUE.search(text) for texts in [*arguments, stdin] for text in texts
+        ):
             self._reading.leave_out(self._file, line, f"text for {name} that names queue files")
 
     def _call(self, body: list[Lexeme], arguments: list[list[str]], state: ShellState) -> Iterator[Write]:
@@ -397,7 +422,9 @@ class Shell(Programs):
         finally:
             self._depth -= 1
 
-    def _shell(self, arguments: list[list[str]], state: ShellState, line: int) -> Iterator[Write]:
+    def _shell(
+        self, arguments: list[list[str]], state: ShellState, line: int, stdin: Iterable[str] = ()
+    ) -> Iterator[Write]:
         for index, argument in enumerate(arguments):
             option = argument[0]
             if option.startswith("-") and option.endswith("c") and not option.startswith("--"):
@@ -413,6 +440,11 @@ class Shell(Programs):
                 for path in argument:
                     yield from self._file_run(path, arguments[index + 1 :], state, named=True)
                 return
+        for text in stdin:
+            inner = ShellState(
+                dict(state.variables), dict(state.functions), state.folder, state.environment, state.doubts
+            )
+            yield from Shell(self._reading, self._file, depth=self._depth + 1).script(text, inner, line)
 
     def _file_run(
         self, path: str, arguments: list[list[str]], state: ShellState, *, same: bool = False, named: bool = False
@@ -449,7 +481,7 @@ class Shell(Programs):
             return
         if not path.startswith(("/", ANYTHING)) and state.folder:
             path = f"{state.folder}/{path}"
-        certain = ANYTHING not in path + value and not state.doubts
+        certain = ANYTHING not in path + value and not state.doubts and not state.skips
         shown = value.replace(ANYTHING, "?").strip()
         if certain and path in self._reading.glance(self._file):
             # A path as it stands in the script, for a disk that is not there.
@@ -501,6 +533,8 @@ class Shell(Programs):
                 return self._variable(part.value, state)
             case "command":
                 return self._printed_by(part.value, state)
+            case "arithmetic" if product := PRODUCT.fullmatch(part.value.strip()):
+                return [str(int(product[1]) * int(product[2]))]
         return [ANYTHING]
 
     def _variable(self, text: str, state: ShellState) -> list[str]:
@@ -543,6 +577,27 @@ class Shell(Programs):
                 return [ANYTHING]
             at = end + 1
         return [value.replace("\n", " ") for value in output] or [ANYTHING]
+
+
+def _tests_existence(lexemes: list[Lexeme], at: int) -> bool:
+    """Whether `[ -e FILE ] ||` stands before: what is not there is not written to, either."""
+    start = at - 1
+    while start and not lexemes[start - 1].operator:
+        start -= 1
+    start += lexemes[start].keyword in KEYWORDS
+    options = ("-e", "-d", "-f", "-w", "-r", "-b", "-x")
+    return lexemes[at - 1].operator == "||" and len(lexemes) > start + 1 and lexemes[start + 1].keyword in options
+
+
+def _leave(blocks: list[tuple[str, Kept]], state: ShellState, *, conditional: bool) -> None:
+    """`continue` and the like: in a branch, what leads there goes no further; elsewhere what follows in the loop may
+    not be reached."""
+    name, values = blocks[-1][1] if blocks else ("", [])
+    if name and not conditional:
+        left = state.variables.get(name.removesuffix("##*/"), [])
+        values[:] = [value for value in values if value not in left]
+    elif any(kind in ("for", "while", "until", "select") for kind, _ in blocks):
+        state.skips += 1
 
 
 def _end_of_command(lexemes: list[Lexeme], at: int) -> int:

@@ -1,6 +1,6 @@
 """The text of a shell script as words and operators, in one pass.
 
-Only what matters to find writes is told apart: quoting, variables, command substitutions, redirections, here-documents.
+Only what matters to find writes is distinguished: quoting, variables, command substitutions, redirections, here-documents.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BREAKS = frozenset(" \t\r\n;&|<>()")
 
 @dataclass(frozen=True)
 class WordPart:
-    """A piece of a word. `kind`: text, variable (`value` is what stands between `${` and `}`), command, unknown."""
+    """A piece of a word. `kind`: text, variable (`value` is what stands between `${` and `}`), command, arithmetic."""
 
     kind: str
     value: str
@@ -81,7 +81,8 @@ class Lexer:
         self._text = text
         self._at = 0
         self._line = line
-        self._documents: list[str] = []
+        self._documents: list[tuple[str, bool, int]] = []
+        """Of the line so far: delimiter, whether it was quoted, and where the text belongs among the lexemes."""
 
     def all(self) -> list[Lexeme]:
         """Every lexeme of the text."""
@@ -93,7 +94,7 @@ class Lexer:
                 lexemes.append(Lexeme(self._line, ";"))
                 self._at += 1
                 self._line += 1
-                self._skip_documents()
+                self._take_documents(lexemes)
             elif character in " \t\r":
                 self._at += 1
             elif text.startswith("\\\n", self._at):
@@ -105,7 +106,7 @@ class Lexer:
             elif operator := next((sign for sign in OPERATORS if text.startswith(sign, self._at)), None):
                 self._at += len(operator)
                 if operator in ("<<", "<<-"):
-                    self._document()
+                    lexemes += [Lexeme(self._line, "<<<"), self._document(len(lexemes) + 1)]
                 else:
                     lexemes.append(Lexeme(self._line, operator))
             else:
@@ -123,22 +124,37 @@ class Lexer:
                     lexemes.append(Lexeme(line, "2>"))
         return lexemes
 
-    def _document(self) -> None:
+    def _document(self, at: int) -> Lexeme:
+        """Reads the delimiter of a here-document; its text, which follows the line, will replace the lexeme."""
         while self._text[self._at : self._at + 1] in (" ", "\t"):
             self._at += 1
-        self._documents.append("".join(part.value for part in self._word()))
+        parts = self._word()
+        quoted = any(part.is_quoted for part in parts)
+        self._documents.append(("".join(part.value for part in parts), quoted, at))
+        return Lexeme(self._line, "", (WordPart("text", "", True),))
 
-    def _skip_documents(self) -> None:
-        """Steps over the text of here-documents, whose delimiters have been read."""
-        for delimiter in self._documents:
+    def _take_documents(self, lexemes: list[Lexeme]) -> None:
+        """Reads the texts of here-documents, which stand as `<<<` before a word."""
+        for delimiter, quoted, place in self._documents:
+            start, first = self._at, self._line
+            stop = len(self._text)
             while self._at < len(self._text):
                 end = self._text.find("\n", self._at)
                 end = len(self._text) if end < 0 else end
                 line = self._text[self._at : end].strip()
+                if line == delimiter:
+                    stop = self._at
                 self._at = end + 1
                 self._line += 1
                 if line == delimiter:
                     break
+            body = self._text[start:stop].rstrip("\n")
+            parts = (
+                [WordPart("text", body, True)]
+                if quoted
+                else Lexer(body.replace('"', '\\"') + '"', first)._quoted()
+            )  # fmt: skip
+            lexemes[place] = Lexeme(first, "", tuple(parts))
         self._documents = []
 
     def _word(self) -> list[WordPart]:
@@ -209,7 +225,7 @@ class Lexer:
         if text.startswith("$((", at):
             end = self._closing(at + 1, "(", ")")
             self._at = end + 1
-            return WordPart("unknown", "", quoted)
+            return WordPart("arithmetic", text[at + 3 : end - 1], quoted)
         if text.startswith("$(", at):
             end = self._closing(at + 1, "(", ")")
             self._at = end + 1

@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.guest import hypervisor, knows
 from seekwise.linux.setters import assignment, pattern
-from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading, is_enabled
 from seekwise.linux.setters.shell import Shell
 from seekwise.linux.setters.shell_programs import ShellState
 from seekwise.linux.tree import Tree
 from seekwise.linux.udev import read_udev
 
+DISK_OPTIONS = (("elevator", "queue/scheduler"), ("readahead", "queue/read_ahead_kb"))
 FOLDERS = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
 INCLUDES_MAX = 50
 LONGEST_LINE = 4096
@@ -325,8 +326,10 @@ def _units_for(units: list[TunedUnit], name: str, reading: Reading | None) -> It
 
 def read(reading: Reading) -> Iterator[Setter]:
     """Scheduler and read-ahead that the active profiles set; certain only while TuneD runs."""
-    units, complete = merged_units(reading, active_profiles(reading.tree))
+    active = active_profiles(reading.tree)
+    units, complete = merged_units(reading, active)
     running = runs(reading.tree)
+    _note_inactive(reading, active)
     if not complete:
         reading.leave_out(
             "TuneD profile", None, "it includes a profile that is not here, or that only TuneD can choose"
@@ -335,7 +338,7 @@ def read(reading: Reading) -> Iterator[Setter]:
         if not disk_plugin_takes(device):
             continue
         for unit, certain in _units_for(units, device.name, reading):
-            for option, attribute in (("elevator", "queue/scheduler"), ("readahead", "queue/read_ahead_kb")):
+            for option, attribute in DISK_OPTIONS:
                 if option in unit.options:
                     value, file, line = unit.options[option]
                     parsed = read_ahead_kib(value) if option == "readahead" else (value, False)
@@ -349,6 +352,25 @@ def read(reading: Reading) -> Iterator[Setter]:
             yield from _sysfs(reading, unit, index, running=running)
         elif unit.type == "script" and (script := unit.options.get("script")):
             yield from _script(reading, posixpath.join(posixpath.dirname(script[1]), script[0]), index)
+
+
+def _note_inactive(reading: Reading, active: list[str]) -> None:
+    """Notes the administrator's own profiles that set a disk and are neither active nor included."""
+    read_in = set(reading.files.get("tuned", ()))
+    for folder in FOLDERS[:2]:
+        for name in reading.names(folder):
+            file = f"{folder}/{name}/tuned.conf"
+            if file in read_in or not reading.tree.exists(file):
+                continue
+            for options in _sections(reading, file).values():
+                for option, attribute in DISK_OPTIONS:
+                    if option in options:
+                        value, _, line = options[option]
+                        reason = f"TuneD's active profile is {active[0]}" if active else "TuneD has no active profile"
+                        note = Ineffective(
+                            "tuned", file, line, None, attribute, value, reason, f"`tuned-adm profile {name}`"
+                        )
+                        reading.ineffective.append(note)
 
 
 def _sysfs(reading: Reading, unit: TunedUnit, index: int, *, running: bool) -> Iterator[Setter]:

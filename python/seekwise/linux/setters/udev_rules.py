@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from seekwise.linux import sysfs
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
-from seekwise.linux.setters import assignment
+from seekwise.linux.setters import assignment, udev_idle
 from seekwise.linux.setters.assignment import UNKNOWN_VALUE, Ineffective, Setter
 from seekwise.linux.setters.reading import EXPANDED, Exhausted, NotEvaluated, Reading
 from seekwise.linux.setters.shell import MOST_IDLE, Shell
@@ -36,7 +36,19 @@ FOLDERS = (
     "/usr/lib/udev/rules.d",
     "/lib/udev/rules.d",
 )
-MENTIONED = ("queue", "bdi", "md/", "cache_type", "read_ahead_kb", "/sys", "%S", "--setra", "hdparm", "RUN")
+MENTIONED = (
+    "queue",
+    "{scheduler}",
+    "bdi",
+    "md/",
+    "cache_type",
+    "read_ahead_kb",
+    "/sys",
+    "%S",
+    "--setra",
+    "hdparm",
+    "RUN",
+)
 """A file with none of these words sets nothing that is looked for here."""
 SETTING = re.compile(r"queue/\w|queue_depth|read_ahead_kb|cache_type|stripe_cache")
 PROPERTIES_BYTES = 1 << 18
@@ -91,14 +103,16 @@ def rule_files(tree: Tree) -> list[str]:
 
 WITHOUT_OLD_KEYS = (3, 10)
 """RHEL 7, the first with udev of systemd; RHEL 6 has 2.6.32."""
-MISNAMED = re.compile(r"[^.]+|.+\.(?:rule|conf|txt|udev|rules\.txt)")
-"""Names of files that were meant to act; one that ends in `.bak` or `.rpmsave` was put aside."""
+PUT_ASIDE = re.compile(
+    r".*\.(?:rules|bak|old|orig|save|disabled|off|rpmsave|rpmnew|rpmorig|pacnew|pacsave|sample|example|sw[po]|dpkg-\w+|ucf-\w+)|.*~|README.*"
+)
+"""Names of files that act, or were not meant to."""
 
 
 def _unread(reading: Reading) -> None:
     """Notes files with rules that udev does not read: of another ending, or in /etc/udev itself."""
     folder = "/etc/udev/rules.d"
-    names = [f"{folder}/{name}" for name in reading.names(folder) if MISNAMED.fullmatch(name)]
+    names = [f"{folder}/{name}" for name in reading.names(folder) if not PUT_ASIDE.fullmatch(name)]
     astray = [f"/etc/udev/{name}" for name in reading.names("/etc/udev") if name.endswith(".rules")]
     for file in [*names, *astray]:
         for line in lines(reading.glance(file), file):
@@ -141,6 +155,15 @@ def read(reading: Reading) -> Iterator[Setter]:
                             before, certain=before.certain or setter.certain, on_change=before.on_change or setter.on_change
                         )  # fmt: skip
     yield from found.values()
+    acting = {(setter.file, setter.line or 0) for setter in found.values()}
+    idle = [rules for _, text, rules in files if SETTING.search(text) or "scheduler" in text]
+    on_partitions = {
+        (rule.file, rule.line)
+        for device in reading.stack.devices.values() if device.kind == "partition" and device.name in reading.nodes
+        for rules in idle
+        for rule, certain in matching(rules, list(_views(reading, device))[-1]) if certain
+    }  # fmt: skip
+    udev_idle.note(reading, (rule for rules in idle for rule in rules), acting, on_partitions)
 
 
 def _files(reading: Reading) -> list[tuple[str, str, list[Rule]]]:
@@ -417,8 +440,10 @@ def _parent_holds(tokens: list[Token], seen: UdevDevice) -> int:
 
 
 def _attribute(token: Token, seen: UdevDevice, folder: str) -> int:
-    text = seen.reading.attribute(_path(token.attribute or "", folder, seen))
-    if text is None and not seen.tree.live:
+    attribute = token.attribute or ""
+    text = seen.reading.attribute(_path(attribute, folder, seen))
+    has_none = seen.devtype == "partition" and folder == seen.folder and attribute.startswith("queue/")
+    if text is None and not seen.tree.live and not has_none:
         return MAYBE  # a capture holds only what seekwise reads
     if text is None:
         return NO if token.operator == "==" else YES

@@ -26,6 +26,8 @@ MATCHES = frozenset(
 )
 """Keys that can only be compared: with any other operator udev ignores the line (systemd 252 udev-rules.c: parse_token)."""
 
+WITH_NAME = frozenset({"ATTR", "ATTRS", "SYSCTL", "ENV", "CONST"})
+
 ESCAPES = {
     "a": "\a",
     "b": "\b",
@@ -118,6 +120,8 @@ def _line(line: str, file: str, number: int, keys: frozenset[str]) -> Rule | Ref
         key, attribute, operator, flags = match.groups()
         if key not in keys:
             return Refused(file, number, line[:400], f"udev knows no key {key} and ignores the line")
+        if key in WITH_NAME and not attribute:
+            return Refused(file, number, line[:400], f"udev wants {key}{{NAME}}, and ignores the line without the name")
         if key in MATCHES and operator not in CONDITIONS:
             reason = f"udev compares {key} with == or != alone; it refuses {key}{operator} and ignores the line"
             return Refused(file, number, line[:400], reason)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from seekwise import schedulers, suggestion
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import decided, is_enough
+from seekwise.linux.facts import kernel_version
 from seekwise.measure.live import logs, record
 from seekwise.measure.live.candidates import Candidates, product
 from seekwise.measure.live.open_run import OpenRun
@@ -29,7 +30,7 @@ from seekwise.simulate.use_trials import Model, phase_of, phases_of_use, spec_of
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.live_plan import Candidate
-from seekwise.workload.study.factors import Value
+from seekwise.workload.study.factors import ISCHED_PREFIX, Value
 from seekwise.workload.study.uses import Use
 
 PREFIX = "model:"
@@ -45,8 +46,8 @@ processors busy."""
 
 
 def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
-    """What is compared: the schedulers of the kernel, or the product of `wanted`; what the kernel chooses by itself
-    takes part."""
+    """What is compared: the schedulers of the kernel, or the product of `wanted`; what is in force by itself takes
+    part."""
     wanted = wanted or {"scheduler": list(model.schedulers)}
     idle = [name for name in wanted if name in trial_spec.WITHOUT_EFFECT - {"read_ahead_kb"}]
     if idle:
@@ -60,13 +61,25 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             raise UsageError(
                 f"there is no scheduler `{name}`", suggestion.hint(name, known, f"known: {', '.join(known)}")
             )
-    combined = product(wanted, {"scheduler": model.default})
+    combined = product(wanted, _in_force(model, wanted))
     for candidate in combined:
         # What the model does not have is refused before anything runs.
         trial_spec.describe(
             trial_spec.spec_of_trial(model.system, candidate.values, seed=0, phases=[phase_of([], 0.1)])
         )
     return Candidates(tuple(combined))
+
+
+def _in_force(model: Model, names: Iterable[str]) -> dict[str, Value]:
+    """What the model's drive and kernel have of these settings before anything is set."""
+    answer = trial_spec.describe(trial_spec.spec_of_trial(model.system, {}, seed=0, phases=[phase_of([], 0.1)]))
+    settings = answer["settings"]
+    # As crates/sim/src/assemble/mod.rs: read_ahead_kib.
+    doubles = settings["rotational"] and kernel_version(model.kernel) >= (6, 17)
+    ahead = {"read_ahead_kb": 2 * settings["max_sectors_kb"] if doubles else 128}
+    tunables = {f"{ISCHED_PREFIX}{name}": value for name, value in settings["iosched"].items()}
+    known = settings | ahead | tunables
+    return {name: known[name] for name in names if name in known}
 
 
 @dataclass(kw_only=True)

@@ -16,7 +16,7 @@ function sortTable(table, column, head) {
   $("th", table.tHead).forEach((each) => each.removeAttribute("aria-sort"));
   head.setAttribute("aria-sort", up ? "ascending" : "descending");
   const body = table.tBodies[0];
-  const rows = Array.from(body.rows).map((row) => [cellValue(row.cells[column]), row]);
+  const rows = Array.from(body.rows).map((row) => [Number(row.cells[column]?.dataset.order ?? NaN) || cellValue(row.cells[column]), row]);
   rows.sort(([a], [b]) => {
     if (a === "" || b === "") return (a === "") - (b === "");
     const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
