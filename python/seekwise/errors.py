@@ -70,6 +70,8 @@ _SQLITE_FULL = 13
 
 def reason(error: BaseException) -> str:
     """Why something failed, in a few words: a full disk first, whether SQLite or the kernel reports it."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not text in UTF-8 (byte {error.start:,} is 0x{error.object[error.start]:02x})"
     text = str(getattr(error, "strerror", None) or error)
     is_full = (
         getattr(error, "errno", None) in _FULL_CODES

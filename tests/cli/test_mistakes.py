@@ -40,6 +40,11 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("export last --format cvs", USAGE, "'cvs'", "did you mean `csv`?"),
     ("apply last --persist udve", USAGE, "'udve'", "did you mean `udev`?"),
     ("run demo --backend simluated", USAGE, "'simluated'", "did you mean `simulated`?"),
+    ("apply --device DEVICE --set scheduler=none --limit 5% --dry-run", USAGE, "--limit is for --guard", "add `--guard 10m`"),
+    ("tune /tmp --destroy vda", USAGE, "--destroy names an empty device", "a folder gets scratch files"),
+    ("tune /tmp --destroy vda -- true", USAGE, "--destroy is for loads of ours", "leave it out"),
+    ("tune /tmp /srv", USAGE, "/srv is a folder", "seekwise tune /srv"),
+    ("design exos_x18 --for database --rate x", USAGE, "'x' is not a valid number", "seekwise design --help"),
     # studies
     ("run shedulers", USAGE, "no study at shedulers", "did you mean `schedulers`?"),
     ("run raid_level", USAGE, "no study at raid_level", "did you mean `raid-levels`?"),
@@ -92,7 +97,10 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("compare RUN nosuch", USAGE, "run `nosuch` is unknown", "newest runs"),
     ("report nosuch", USAGE, "run `nosuch` is unknown", ""),
     ("apply RUN --dry-run", USAGE, "did not measure this machine", "seekwise tune PATH"),
+    ("compare JSON BINARY", USAGE, "run `JSON` is unknown", "`seekwise import JSON`"),
+    ("export LIVE --format study", USAGE, "is of no study", "--format json"),
     # words, files, places
+    ("run BINARY", USAGE, "cannot read study BINARY: it is not text in UTF-8 (byte 0 is 0x80)", "seekwise run --help"),
     ("explain schedulr", USAGE, "no entry for `schedulr`", "did you mean `scheduler`?"),
     ("explain qwertyuiop", USAGE, "no entry for `qwertyuiop`", "seekwise explain"),
     ("schema resluts", USAGE, "no schema `resluts`", "did you mean `results`?"),
@@ -194,3 +202,13 @@ def test_a_mistake_ends_with_one_line_and_the_next_step(line, status, says, hint
 
 def test_there_are_sixty():
     assert len({line for line, *_ in MISTAKES}) == len(MISTAKES) >= 60
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("a/x.swt", "use sudo, or name a file of yours"), ("/var/lib/j", "SEEKWISE_STATE")]
+)
+def test_a_file_that_was_typed_and_may_not_be_read_is_no_place_of_ours(name, hint, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["seekwise", "whatif", "a/x.swt", "--vary", "model=exos_x18"])
+    assert program._system_error(PermissionError(13, "Permission denied", name)) == MISSING
+    said = capsys.readouterr().err
+    assert name in said and hint in said

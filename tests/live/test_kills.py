@@ -49,6 +49,7 @@ def test_ctrl_c_leaves_no_program_no_file_and_no_other_setting(seekwise, storage
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
+    assert "interrupted; settings are as before" in " ".join(said.split())
     assert loads(seekwise) == []
     assert settings_of(storage.name) == before
     assert not list(storage.folder.glob("seekwise-scratch-*"))

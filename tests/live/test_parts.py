@@ -1,9 +1,11 @@
 """Order, cuts, logs and job texts of live switching."""
 
 import collections
+import contextlib
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from live.helpers import entry_of
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision.verdicts import judge
 from seekwise.linux.diskstats import DiskCounters
-from seekwise.measure.live import carry, execute, jobs, loads, logs, own, passive, prepare, progress
+from seekwise.measure.live import carry, execute, jobs, loads, logs, own, passive, prepare, progress, stretch
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study import uses
 from seekwise.workload.study.rounds import Order
@@ -269,3 +271,29 @@ def test_a_metric_needs_a_group_and_a_number():
     assert own.number_of(own.pattern_of(r"tps = ([0-9.]+)"), "x tps = 41.5 y") == 41.5
     with pytest.raises(SeekwiseError):
         own.number_of(own.pattern_of(r"tps = ([0-9.]+)"), "nothing")
+
+
+@pytest.mark.parametrize("whole", [0, 2])
+def test_periods_that_were_whole_outlast_ctrl_c(whole, tmp_path):
+    """Of a load that ends in the third period; in the first one nothing is to be kept."""
+    candidates = [Candidate(name, {"scheduler": name}, {}, True) for name in ("none", "bfq")]
+    running = SimpleNamespace(wait_running=lambda: None, ended=lambda: None, finish=lambda: "a worker was interrupted")
+    begun = []
+
+    def period(seconds, patience_s):
+        if len(begun) == whole:
+            raise KeyboardInterrupt
+        begun.append(seconds)
+        return 0.0
+
+    running.period = period
+    load = SimpleNamespace(started=lambda *_: contextlib.nullcontext(running), operations=lambda _: {}, text="[]")
+    switch = SimpleNamespace(read_back=dict, to_original=lambda: 0.0)
+    schedule = [(candidates[number % 2], number, 0.01) for number in range(4)]
+    if not whole:
+        with pytest.raises(KeyboardInterrupt):
+            stretch.run(load, schedule, switch, tmp_path, ())
+        return
+    done = stretch.run(load, schedule, switch, tmp_path, ())
+    assert [each.candidate for each in done.periods] == ["none", "bfq"]
+    assert isinstance(done.stopped, KeyboardInterrupt) and done.ended_early is None

@@ -92,7 +92,9 @@ def test_what_is_confirmed_from_elsewhere_stays_until_revert(machine):
     assert machine.value == "64" and history.applications()[0].wanted == {machine.loop: {NAME: "64"}}
     (entry,) = Journal().entries()
     assert not Journal().is_pending(entry)
+    assert "kept: confirmed" in machine("status", machine.loop).stdout
     assert machine("revert").returncode == 0 and machine.value == machine.before
+    assert "kept" not in machine("status", machine.loop).stdout
 
 
 def test_enter_on_the_terminal_keeps_it(machine):

@@ -655,3 +655,47 @@ fn pages_of_the_bitmap_are_forced_to_the_platter() {
     let (old, new) = (slower("2.6.32"), slower("4.4"));
     assert!(new > 1.3 * old, "{new} against {old}");
 }
+
+/// Requests a second of eight `intel_p5800x` with RAID 5: `threads` readers or writers of 4 KiB, each with `depth` under way.
+fn per_second(
+    kernel: &str,
+    bitmap: &str,
+    processors: u32,
+    (threads, depth): (u32, u32),
+    reads: u32,
+) -> f64 {
+    let job = json!({"threads": threads, "depth": depth, "pattern": "random", "block_bytes": 4096, "read_percent": reads,
+        "ios": 20_000 / threads, "region_bytes": 1024 * MIB});
+    let spec: TrialSpec = serde_json::from_value(json!({
+        "seed": 3,
+        "device": {"model": "intel_p5800x", "array": {"level": "raid5", "members": 8, "chunk_kib": 64, "bitmap": bitmap}},
+        "queue": {"scheduler": "none", "kernel": kernel},
+        "host": {"processors": processors},
+        "phases": [{"operation": "test", "jobs": [job]}],
+    }))
+    .unwrap();
+    let result = trial::run(&spec).unwrap();
+    let phase = phase(&result);
+    phase["ios"].as_f64().unwrap() / phase["elapsed_ns"].as_f64().unwrap() * 1e9
+}
+
+/// In the one thread of RAID 5 a bitmap costs a list, and tasks that write by turns meet at its lock; a lockless one has no lock.
+#[test]
+fn a_bitmap_costs_the_thread_of_raid5_and_more_where_several_tasks_write() {
+    let share = |bitmap: &str, load: (u32, u32)| {
+        per_second("6.17", bitmap, 8, load, 0) / per_second("6.17", "none", 8, load, 0)
+    };
+    let (one, many) = (share("internal", (1, 64)), share("internal", (8, 16)));
+    assert!((0.92..0.99).contains(&one), "{one}");
+    assert!((0.75..one - 0.04).contains(&many), "{many} and {one}");
+    assert!(share("lockless", (8, 16)) > many + 0.04);
+}
+
+/// Up to 5.13 healthy reads of RAID 5 take one lock, whatever drives and processors there are (published: 1.07 to 1.26 million a second).
+#[test]
+fn reads_of_raid5_meet_at_one_lock_before_5_14() {
+    let rate = |kernel| per_second(kernel, "none", 32, (32, 16), 100);
+    let (old, new) = (rate("5.13"), rate("5.14"));
+    assert!((1.0e6..1.3e6).contains(&old), "{old}");
+    assert!(new > 1.5 * old, "{new} against {old}");
+}

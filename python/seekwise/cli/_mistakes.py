@@ -22,7 +22,8 @@ def explained(error: click.ClickException, typed: Sequence[str]) -> tuple[str, s
         known = context.command.list_commands(context)
         return f"no command is called `{name}`", suggestion.hint(name, known, f"there are {', '.join(known)}")
     message = error.format_message().rstrip(".")
-    message = message[:1].lower() + message[1:]
+    message = message[:1].lower() + message[1:].replace("valid integer range", "valid integer")
+    message = message.replace("valid float range", "valid number")
     kind = getattr(getattr(error, "param", None), "type", None)
     if isinstance(kind, click.Choice):
         choices = [str(choice) for choice in kind.choices]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,12 +57,19 @@ def answer(request: Request) -> None:
 
 
 def _check_options(request: Request) -> None:
-    """Refuses options that would do nothing."""
+    """Refuses options that would do nothing, and a folder in a program's place."""
+    if request.destroy:
+        raise UsageError("--destroy is for loads of ours, which write", hint="leave it out")
     if request.command_line:
         if request.guard is not None:
             raise UsageError(
                 "--guard ends periods of a load that runs on, and a command runs to its end",
                 hint="leave one of them out",
+            )
+        if Path(request.command_line[0]).is_dir():
+            raise UsageError(
+                f"{request.command_line[0]} is a folder, and what follows the first one is a program to run",
+                hint=f"one folder at a time: seekwise tune {shlex.quote(request.command_line[0])}",
             )
         return
     options = {"--metric": request.metric, "--prepare": request.prepare, "--conclude": request.conclude}
@@ -88,6 +96,7 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target:
     storage = target.watched()
     try:
         with (
+            _tune_shown.interruptible(store, run),
             store.ending(run.run_id),
             storage.ending(),
             child.watched(),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.store.database import Store
 
 if TYPE_CHECKING:
+    from seekwise.store.database import Run
     from seekwise.workload.live_plan import LivePlan
 
 
@@ -23,6 +26,19 @@ def print_stack(plan: LivePlan) -> None:
         _output.to_person(line)
     for warning in plan.warnings:
         _output.to_person(f"warning: {warning}")
+
+
+@contextlib.contextmanager
+def interruptible(store: Store, run: Run) -> Iterator[None]:
+    """Says what an interrupted run leaves: settings as before, and what was measured until then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        results = run.typed(f"seekwise results {run.run_id}")
+        kept = f"`{results}` shows what was measured" if store.count(run.run_id)[0] else "nothing was measured yet"
+        with contextlib.suppress(OSError):  # a terminal that was closed
+            _output.to_person(f"interrupted; settings are as before; {kept}")
+        raise
 
 
 def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:

@@ -24,6 +24,9 @@ from seekwise.settings.asked import Asked
 from seekwise.settings.conflicts import Conflict
 from seekwise.workload.purpose import OPTION
 
+LIMIT = 0.1
+"""How much worse is too much, of --guard."""
+
 Values = dict[str, dict[str, str]]
 """{device: {attribute: value}}."""
 
@@ -76,9 +79,7 @@ class Apply:
 @click.option(
     "--limit",
     type=_options.Share(),
-    default="10%",
-    show_default=True,
-    help="With --guard: how much worse is too much.",
+    help="With --guard: how much worse is too much; default: 10%.",
 )
 @click.option(
     "--confirm",
@@ -111,7 +112,7 @@ def command(
     ways: tuple[str, ...],
     accept_conflicts: bool,
     guard: float | None,
-    limit: float,
+    limit: float | None,
     confirm: float | None,
     keep: bool,
     form: str | None,
@@ -142,6 +143,8 @@ def command(
         raise UsageError("--for-capture is about another machine, so it only prints", "add `--print udev`, for example")
     if form is not None and (ways or guard or confirm or dry_run):
         raise UsageError("--print changes nothing, so it does not go with --persist, --guard, --confirm or --dry-run")
+    if limit is not None and guard is None:
+        raise UsageError("--limit is for --guard, which compares the load", "add `--guard 10m`, or leave it out")
     if confirm is not None:
         _confirm.check(confirm)
         if guard is not None:
@@ -171,7 +174,7 @@ def command(
     if guard is not None:
         from seekwise.cli import _guard  # its statistics take a second to load
 
-        _guard.start(what, ways, guard, limit, dry_run, as_json)
+        _guard.start(what, ways, guard, LIMIT if limit is None else limit, dry_run, as_json)
         return
     if confirm is not None and not dry_run:
         _confirm.start(what, ways, confirm, as_json)

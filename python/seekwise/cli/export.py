@@ -30,6 +30,10 @@ def command(names: tuple[str, ...], form: str, db: Path | None) -> None:
         raise UsageError("which run?" if not names else "one run at a time", hint="`seekwise results` lists them")
     with Store.open(db, create=False) as store:
         runs = [store.run(name) for name in names] or store.runs()
+        if form == "study" and not runs[0].study:
+            raise UsageError(
+                f"run {runs[0].run_id} is of no study", "`--format json` has its records and what was planned"
+            )
         if form == "study":
             click.echo(runs[0].study.rstrip())
         elif form == "json":

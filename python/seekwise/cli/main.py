@@ -289,7 +289,8 @@ def _system_error(error: OSError) -> int:
     if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
         return _print_error(text, "name another file, folder or device", Exit.USAGE)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return _print_error(text, OTHER_PLACES, Exit.MISSING)
+        is_typed = any(f"{error.filename}/".startswith(f"{word}/") for word in sys.argv[2:])
+        return _print_error(text, "use sudo, or name a file of yours" if is_typed else OTHER_PLACES, Exit.MISSING)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _print_error(text, f"make room, or {OTHER_PLACES}", Exit.FAILED)
     return _print_error(text, _details(error), Exit.FAILED)

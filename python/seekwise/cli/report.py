@@ -86,7 +86,9 @@ def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) ->
     report = of_run.of_runs(store, *runs)
     run_id = report.run.run_id
     if not report.records:
-        raise SeekwiseError(f"run {run_id} has no records, so there is nothing to show")
+        raise SeekwiseError(
+            f"run {run_id} has no records, so there is nothing to show", "`seekwise results` lists the runs"
+        )
     with damage.reading(run_id):
         try:
             written = files.write_all(folder_made(pictures), report.pictures()) if pictures is not None else []

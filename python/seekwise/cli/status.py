@@ -77,8 +77,12 @@ def _print(found: Status) -> None:
         click.echo()
     for name in found.missing:
         click.echo(f"{name}: seekwise set this drive, and it is not here now")
+    in_force = {device.name for device in found.devices if device.applied}
     for guard in found.guards:
-        _wrapped(guard_log.sentence(guard), width, "")
+        # What was kept and then reverted is no news.
+        devices = guard.get("devices")
+        if guard.get("outcome") != "kept" or (isinstance(devices, list) and in_force & set(map(str, devices))):
+            _wrapped(guard_log.sentence(guard), width, "")
     if not found.devices:
         click.echo("no device here has settings")
         return

@@ -92,9 +92,11 @@ def answer(request: Request) -> None:
             raise UsageError(
                 f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
             )
+    from seekwise.measure.kernel.prepared_target import check_named
     from seekwise.measure.kernel.target import find
     from seekwise.workload.study import uses as use_files
 
+    check_named(request.target, request.destroy)
     target = find(request.target, to_write=os.geteuid() == 0)  # without root nothing is measured
     if os.path.isfile(request.target):
         folder = shlex.quote(os.path.dirname(request.target) or ".")
@@ -118,6 +120,9 @@ def measure(request: Request, plan: LivePlan, target: Target) -> None:
     with Store.open(request.db) as store:
         if not request.as_json:
             _tune_shown.print_stack(plan)
-        with _standing.watching(plan, quiet=request.as_json) as watch:
+        with (
+            _tune_shown.interruptible(store, run),
+            _standing.watching(plan, quiet=request.as_json) as watch,
+        ):
             execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
         _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)

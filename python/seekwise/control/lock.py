@@ -40,14 +40,6 @@ def holder(device: str, root: Path = Path("/")) -> int | None:
     return _holder(root / "sys/block" / device.removeprefix("/dev/").replace("/", "!"))
 
 
-def check_free(device: str, root: Path = Path("/")) -> None:
-    """Refuses where another process measures or sets the device: what is in force now is not what was set."""
-    folder = sysfs.device_folder(device, root)
-    path = _root_file(device, folder) if os.geteuid() == 0 else folder
-    if _holder(path) not in (None, os.getpid()):
-        raise _busy(device, path)
-
-
 def _take(device: str, folder: Path) -> str:
     key = str(folder.resolve())
     if key in _held:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seekwise.bounds import LOG_BYTES, LOGS_BYTES, MIB, RESULT_BYTES
-from seekwise.errors import UsageError
+from seekwise.errors import UsageError, reason
 from seekwise.files import read_regular
 from seekwise.importing import fio_logs, registry, setups
 from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms
@@ -165,7 +165,7 @@ def _format(source: Source) -> Format:
         source.data.decode()
         begins = f"it begins: {first[:60]!r}"
     except UnicodeDecodeError as error:
-        begins = f"it is not text in UTF-8 (byte {error.start:,} is 0x{source.data[error.start]:02x})"
+        begins = reason(error)
     raise ForeignError(
         f"{source.path} has no format that is known; {begins}",
         hint=f"known: {', '.join(known.title for known in registry.FORMATS)}; `--format NAME` if one of them is meant",

@@ -39,12 +39,12 @@ class ArrayResult:
     point: Point
     equals: dict[str, list[str | int]] = field(hash=False)
     """{setting: values that do as well, each in place of the array's own value alone}."""
-    rates_mb_s: tuple[float, ...]
-    """By load."""
+    rates_mb_s: dict[str, float] = field(hash=False)
+    """{load: MB/s (10⁶ bytes)}: each use by its first foreground job, then its further ones."""
     p99_ms: float
     cpu_us: float
     score: float
-    """Rate relative to the fastest array's, geometric mean over loads."""
+    """Rate relative to the fastest array's, geometric mean over uses, and within a use over its foreground jobs."""
     seeds: int
     on_front: bool
 
@@ -52,11 +52,6 @@ class ArrayResult:
     def name(self) -> str:
         """`RAID 5 of 4, chunk 64 KiB`."""
         return name_of(self.point)
-
-    @property
-    def rate_mb_s(self) -> float:
-        """Geometric mean over the loads, in MB/s (10⁶ bytes)."""
-        return math.exp(sum(map(math.log, self.rates_mb_s)) / len(self.rates_mb_s))
 
 
 @dataclass(frozen=True)
@@ -87,10 +82,13 @@ def choose(asked: Asked, finalists: Sequence[Finalist]) -> DesignChoice:
         ArrayResult(
             point=finalist.point,
             equals=finalist.equals,
-            rates_mb_s=tuple(
-                math.exp(sum(math.log(seed[place].rate_mb_s) for seed in finalist.figures) / len(finalist.figures))
-                for place in range(len(asked.uses))
-            ),
+            rates_mb_s={
+                f"{use} {job}".strip(): math.exp(
+                    float(np.mean([math.log(seed[place].rates_mb_s[job]) for seed in finalist.figures]))
+                )
+                for place, use in enumerate(asked.uses)
+                for job in finalist.figures[0][place].rates_mb_s
+            },
             p99_ms=float(np.exp(log[P99])),
             cpu_us=float(np.exp(log[CPU])),
             score=float(np.exp(log[RATE] - top)),
@@ -100,7 +98,7 @@ def choose(asked: Asked, finalists: Sequence[Finalist]) -> DesignChoice:
         for finalist, log, is_on in zip(finalists, logs, on_front(criteria), strict=True)
     ]
     rows.sort(key=lambda row: -row.score)
-    return DesignChoice(asked, _chosen(rows, asked.wanted_mb_s), tuple(rows))
+    return DesignChoice(asked, _chosen(rows, asked), tuple(rows))
 
 
 def _criteria(point: Point, logs: NDArray[np.float64]) -> list[float]:
@@ -110,14 +108,15 @@ def _criteria(point: Point, logs: NDArray[np.float64]) -> list[float]:
     return [rate, -p99, -cpu, float(point.array.capacity_bytes), -float(point.array.drives)]
 
 
-def _chosen(rows: Sequence[ArrayResult], wanted_mb_s: float | None) -> ArrayResult:
-    if wanted_mb_s is None:
+def _chosen(rows: Sequence[ArrayResult], asked: Asked) -> ArrayResult:
+    if (wanted_mb_s := asked.wanted_mb_s) is None:
         level = [row for row in rows if row.score >= 1 - ERROR]
         return max(level, key=lambda row: (row.point.array.survives, row.point.array.capacity_bytes, row.score))
-    enough = [row for row in rows if min(row.rates_mb_s) >= wanted_mb_s]
+    least = {row: min(row.rates_mb_s[use] for use in asked.uses) for row in rows}
+    enough = [row for row in rows if least[row] >= wanted_mb_s]
     if not enough:
         raise NotMetError(
-            f"no array of these reaches {three(wanted_mb_s)} MB/s: the fastest, {rows[0].name}, gives {three(min(rows[0].rates_mb_s))} MB/s",
+            f"no array of these reaches {three(wanted_mb_s)} MB/s: the fastest, {rows[0].name}, gives {three(least[rows[0]])} MB/s",
             hint="more drives (`--drives`), other drives, or a smaller `--rate`",
         )
     return min(enough, key=lambda row: (row.point.array.drives, -row.point.array.survives, -row.score))

@@ -39,7 +39,7 @@ class DesignedArray:
     rebuild_s: float | None
     """Time to rebuild one drive without other load."""
     rates_mb_s: dict[str, float]
-    """{use: MB/s of its first foreground job}."""
+    """{use: MB/s of its first foreground job}, and of each further one by the job's name behind the use's."""
     p99_ms: float
     cpu_us: float
     """CPU time of the host per request."""
@@ -95,9 +95,7 @@ def headline(answer: DesignChoice) -> str:
         why = f"the fewest drives that reach {three(wanted)} MB/s"
     else:
         why = "the fastest" if len(answer.level) == 1 else f"as fast as any {WITHIN_MODEL} ({100 * ERROR:.0f} %)"
-    throughputs = ", ".join(
-        f"{use} {three(throughput)} MB/s" for use, throughput in zip(answer.asked.uses, chosen.rates_mb_s, strict=True)
-    )
+    throughputs = ", ".join(f"{load} {three(rate)} MB/s" for load, rate in chosen.rates_mb_s.items())
     return (
         f"Build {chosen.name}, with {_settings(point)}: {capacity_text(array.capacity_bytes)} usable, survives "
         f"{failures_text(array.survives)}, {why} ({throughputs}; p99 {three(chosen.p99_ms)} ms)."
@@ -136,24 +134,30 @@ def mdadm(point: Point) -> str:
 
 def table(answer: DesignChoice) -> QuestionTable:
     """Every array; on a screen without room for all, the Pareto front."""
-    many = len(answer.asked.uses) > 1
-    brief = shortened_front(answer)
+    brief, (use, *further) = shortened_front(answer), answer.asked.uses
+    rates = {load: joined(f"{load.removeprefix(use)} MB/s".strip()) for load in answer.chosen.rates_mb_s}
     return QuestionTable(
-        ("Array", "Usable", "Survives", "Rate" if many else "MB/s", joined("p99 ms"), joined("CPU µs")),
+        ("Array", "Usable", "Survives", *(["Rate"] if further else rates.values()), joined("p99 ms"), joined("CPU µs")),
         [
             (
                 row.name, capacity_text(row.point.array.capacity_bytes), str(row.point.array.survives),
-                f"{100 * row.score:.0f} %" if many else three(row.rate_mb_s), three(row.p99_ms), three(row.cpu_us),
+                *([f"{100 * row.score:.0f} %"] if further else (three(row.rates_mb_s[load]) for load in rates)),
+                three(row.p99_ms), three(row.cpu_us),
             )
             for row in answer.rows
         ],
         caption="CPU: host time per request.",
         brief=tuple(place for place, row in enumerate(answer.rows) if row in brief),
-        values={
-            3: [row.score for row in answer.rows],
-            4: [row.p99_ms for row in answer.rows],
-            5: [row.cpu_us for row in answer.rows],
-        },
+        values=dict(
+            enumerate(
+                (
+                    *([[row.score for row in answer.rows]] if further else ([row.rates_mb_s[load] for row in answer.rows] for load in rates)),
+                    [row.p99_ms for row in answer.rows],
+                    [row.cpu_us for row in answer.rows],
+                ),
+                start=3,
+            )
+        ),
     )  # fmt: skip
 
 
@@ -208,17 +212,16 @@ def document(answer: DesignChoice, run_id: str) -> DesignDocument:
         trials=asked.trials,
         equals=answer.chosen.equals,
         wanted_rate_mb_s=asked.wanted_mb_s,
-        recommended=_array(answer.chosen, asked.uses),
+        recommended=_array(answer.chosen),
         command=mdadm(answer.chosen.point),
-        arrays=[_array(row, asked.uses) for row in answer.rows],
+        arrays=[_array(row) for row in answer.rows],
         headline=headline(answer),
     )
 
 
-def _array(row: ArrayResult, uses: Sequence[str]) -> DesignedArray:
+def _array(row: ArrayResult) -> DesignedArray:
     point, array = row.point, row.point.array
-    throughputs = dict(zip(uses, row.rates_mb_s, strict=True))
     return DesignedArray(
         row.name, array.level, array.drives, point.chunk_kib or None, point.scheduler, point.depth, point.read_ahead_kib or None,
-        array.capacity_bytes, array.survives, array.rebuild_s, throughputs, row.p99_ms, row.cpu_us, row.score, row.seeds, row.on_front,
+        array.capacity_bytes, array.survives, array.rebuild_s, row.rates_mb_s, row.p99_ms, row.cpu_us, row.score, row.seeds, row.on_front,
     )  # fmt: skip

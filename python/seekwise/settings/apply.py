@@ -13,7 +13,7 @@ from pathlib import Path
 from seekwise.control import attributes, interrupt, notice, persisted, settings
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lines import ShellLines, shell_lines
-from seekwise.control.lock import check_free, devices_locked
+from seekwise.control.lock import devices_locked
 from seekwise.settings import persist
 from seekwise.settings.forms import File
 
@@ -50,9 +50,9 @@ class Applied:
 def preview(wanted: settings.Changes, root: Path = Path("/")) -> Applied:
     """What `apply` would do, checked as far as is possible without writing."""
     wanted = settings.normalised(wanted)
-    for device in wanted:
-        check_free(device, root)
-    before = {device: settings.read_settings(device, root) for device in wanted}
+    # What is in force while another run has the device is not what was set.
+    with devices_locked(wanted, root):
+        before = {device: settings.read_settings(device, root) for device in wanted}
     settings.check_values(wanted, root)
     return Applied(None, wanted, before, before, shell_lines(wanted, before, root=root))
 

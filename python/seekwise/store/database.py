@@ -313,7 +313,10 @@ class Store:
         names = ["last", *(spelling for run in runs for spelling in (run.run_id, run.name))]
         # Ids of one day differ by their last letters: any is as near as another.
         cutoff = NEAR_ID if is_run_id(name) else suggestion.CUTOFF
-        hint = suggestion.hint(name, names, f"newest runs: {known}; `seekwise results` lists more", cutoff)
+        otherwise = f"newest runs: {known}; `seekwise results` lists more"
+        if os.path.isfile(name):
+            otherwise = f"results of other tools become a run: `seekwise import {shlex.quote(name)}`"
+        hint = suggestion.hint(name, names, otherwise, cutoff)
         raise UsageError(f"run `{name}` is unknown", hint=hint)
 
     def named(self, name: str) -> list[Run]:

@@ -303,7 +303,7 @@ impl Device for Hdd {
                 }
             }
             CommandKind::Write { force_unit_access } => {
-                state.invalidate(start, start + sectors);
+                state.invalidate(mechanics, now, start, start + sectors);
                 if state.dirty.enabled() && !force_unit_access {
                     state.cache_write(mechanics, now, command);
                 } else {

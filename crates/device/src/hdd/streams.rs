@@ -53,9 +53,13 @@ impl State {
         }
     }
 
-    /// Forgets what a write makes stale; the read-ahead ends if it was filling that.
+    /// Forgets what a write makes stale; the read-ahead ends if it may still read that.
     #[inline]
-    pub(super) fn invalidate(&mut self, start: Lba, end: Lba) {
+    pub(super) fn invalidate(&mut self, mechanics: &Mechanics, now: Nanos, start: Lba, end: Lba) {
+        if let Some(stream) = self.stream {
+            let position = Self::stream_position(mechanics, &stream, now);
+            self.segments.extend(stream.segment, position);
+        }
         self.segments.invalidate(start, end);
         self.stream = self.stream.filter(|stream| {
             // What is read from now on may be what is written.

@@ -26,11 +26,7 @@ pub fn md<Q: BlockQueue, D: Device>(
     let generation = MdGeneration::of(kernel.version);
     let volume = Volume::md(*geometry, generation, rotational);
     let parity = stripe_cache(spec, &volume, generation, member_sectors_max);
-    let costs = costs.unwrap_or(if generation < MdGeneration::Linux4_4 {
-        MdCosts::OLD
-    } else {
-        MdCosts::MODERN
-    });
+    let costs = costs.unwrap_or_else(|| MdCosts::of_kernel(kernel.version));
     // mdadm makes a RAID 5 without its last drive and rebuilds that from the others (man mdadm: --force), so a first build is a degraded array.
     let builds = spec.resync.as_ref().is_some_and(|resync| !resync.check);
     let first_build = builds && matches!(geometry.level, Level::Raid5(_));

@@ -179,6 +179,8 @@ impl Md {
             // Part of `bio` and of the members' requests, which are paid for by themselves.
             pass: Nanos::ZERO,
             piece: Nanos::ZERO,
+            bitmap_lock: Nanos::ZERO,
+            read_lock: Nanos::ZERO,
         }
     }
 }

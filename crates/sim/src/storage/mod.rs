@@ -37,7 +37,7 @@ pub trait Stack: Storage {
 
     /// Processor time that a request costs its task beside the call, before all of it is on its way: what md cuts and copies.
     #[inline(always)]
-    fn task_work(&self, _direction: Direction, _sectors: Sectors) -> Nanos {
+    fn task_work(&mut self, _now: Nanos, _direction: Direction, _sectors: Sectors) -> Nanos {
         Nanos::ZERO
     }
 

@@ -103,6 +103,7 @@ class KernelBackend:
                     )
                 prepared_target.check_claim(target, self.options.destroy)
             else:
+                prepared_target.check_named(target.path, self.options.destroy)
                 threads, size = session.needs(
                     [combination for combination in plan.combinations if combination.system == facts.name]
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from seekwise.control import emptiness, settings
 from seekwise.control import scratch as folders
 from seekwise.control.lock import devices_locked
+from seekwise.errors import UsageError
 from seekwise.measure.kernel.target import Target
 
 WORK_BYTES = 32 * 2**20
@@ -46,6 +48,15 @@ def work_folder(home: Path) -> AbstractContextManager[folders.HeldFolder]:
 def claimed(target: Target, named: tuple[str, ...]) -> AbstractContextManager[emptiness.EmptyProof]:
     """A block device that proves empty and was named by its owner, held for us alone."""
     return emptiness.claimed(target.resolved.stack, target.resolved.device, named)
+
+
+def check_named(path: Path | str, named: tuple[str, ...]) -> None:
+    """Refuses to name a device for a folder: nothing but scratch files is written there."""
+    if named and os.path.isdir(path):
+        raise UsageError(
+            f"--destroy names an empty device to write to, and {path} is a folder",
+            hint="leave it out: a folder gets scratch files; or give the device in place of the folder",
+        )
 
 
 def check_claim(target: Target, named: tuple[str, ...]) -> None:

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.errors import RefusedError, UsageError
+from seekwise.errors import RefusedError, UsageError, reason
 from seekwise.files import read_regular
 from seekwise.measure.kernel.fio_job import FioTarget, directory, escaped
 
@@ -108,7 +108,7 @@ def read(path: Path) -> UserJob:
     try:
         text = read_regular(path, JOB_BYTES_MAX).decode()
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read fio job {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise UsageError(f"cannot read fio job {path}: {reason(error)}") from error
     global_lines: list[tuple[str, str | None]] = []
     groups: list[list[tuple[str, list[tuple[str, str | None]]]]] = []
     section: list[tuple[str, str | None]] | None = None

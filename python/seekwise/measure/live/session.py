@@ -127,6 +127,8 @@ class LiveSession(SwitchedRun):
             if state.ended_early or fio_load.hint(done.ended_early):
                 state.failed = done.ended_early
             state.ended_early = True
+        if done.stopped is not None:
+            raise done.stopped
         return kept
 
     def under_load(self, use: Use, schedule: Sequence[Turn], deadline_s: float, units: int = 1, **more: Any) -> Stretch:

@@ -75,6 +75,8 @@ class Stretch:
     operations: dict[str, logs.Operations]
     job_text: str
     ended_early: str | None = None
+    stopped: KeyboardInterrupt | None = None
+    """Somebody ended the run meanwhile: the periods before that are whole, and whoever keeps them raises it again."""
 
 
 def run(
@@ -102,29 +104,34 @@ def run(
         groups = () if memory_limit_bytes is None else (stack.enter_context(memory.limited(memory_limit_bytes)),)
         running = stack.enter_context(load.started(work, leaves, [group.processes_file for group in groups]))
         running.wait_running()
-        now, last, ended = counters(leaves), schedule[0][0], None
-        for number, (candidate, turn, seconds) in enumerate(_turns(schedule, periods, more)):
-            if deadline_s is not None and time.monotonic() + seconds > deadline_s and number:
-                break
-            took = 0.0
-            if number:
-                took = _switch(switch, last, candidate)
-                now = counters(leaves)
-            tell(candidate.label)
-            seen = switch.read_back()
-            lead = running.period(max(0.0, seconds - (time.time() - now.clock_s)), _patience_s(deadline_s))
-            then = counters(leaves)
-            ended = running.ended()
-            if ended is not None:
-                break
-            periods.append(Period(candidate.label, turn, took, now, then, seen, lead))
-            last = candidate
+        now, last, ended, stopped = counters(leaves), schedule[0][0], None, None
+        try:
+            for number, (candidate, turn, seconds) in enumerate(_turns(schedule, periods, more)):
+                if deadline_s is not None and time.monotonic() + seconds > deadline_s and number:
+                    break
+                took = 0.0
+                if number:
+                    took = _switch(switch, last, candidate)
+                    now = counters(leaves)
+                tell(candidate.label)
+                seen = switch.read_back()
+                lead = running.period(max(0.0, seconds - (time.time() - now.clock_s)), _patience_s(deadline_s))
+                then = counters(leaves)
+                ended = running.ended()
+                if ended is not None:
+                    break
+                periods.append(Period(candidate.label, turn, took, now, then, seen, lead))
+                last = candidate
+        except KeyboardInterrupt as error:
+            if not periods:
+                raise
+            stopped = error
         ended = running.finish() or ended
     if not periods:
         raise SeekwiseError(
             f"the load ended before anything was measured: {ended or 'no reason given'}", fio_load.hint(ended)
         )
-    return Stretch(tuple(periods), load.operations(work), load.text, ended)
+    return Stretch(tuple(periods), load.operations(work), load.text, None if stopped else ended, stopped)
 
 
 def _patience_s(deadline_s: float | None) -> float:

@@ -166,6 +166,8 @@ def _of_use(session: LiveSession, name: str, settings: Sequence[Candidate], end_
     schedule = [(setting, number, SETTLE_S + cost(use).span_s) for number, setting in enumerate(settings)]
     with meanwhile.recording(disk) as recorded:
         done = session.under_load(use, schedule, end_s)
+    if done.stopped is not None:
+        raise done.stopped
     traced: dict[str, object] = {"dropped": recorded.dropped, "settings": {}}
     for period in done.periods:
         end = round(period.after.monotonic_s * 1e9) - recorded.start_ns

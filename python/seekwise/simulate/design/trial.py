@@ -4,6 +4,7 @@ same addresses."""
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ PERIOD_SHARE = 0.5
 """Of the periods that `tune model:NAME` simulates: more points say more here than longer ones."""
 MIB = 2**20
 CPU_US = "host_cpu_us_per_request"
+FURTHER = "rate_mb_s of "
+"""In front of a further foreground job's name, among the details of a phase."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,18 @@ class LoadFigures:
     """Of the first foreground job; CPU time is that of the whole host."""
 
     @property
+    def rates_mb_s(self) -> dict[str, float]:
+        """{foreground job, the first one without its name: MB/s}; MB = 10⁶ bytes."""
+        further = {
+            name.removeprefix(FURTHER): rate for name, rate in self.phase.details.items() if name.startswith(FURTHER)
+        }
+        return {"": max(self.phase.bytes, 1) / 1e6 / self.phase.elapsed_s, **further}
+
+    @property
     def rate_mb_s(self) -> float:
-        """MB = 10⁶ bytes."""
-        return max(self.phase.bytes, 1) / 1e6 / self.phase.elapsed_s
+        """Geometric mean over the foreground jobs: one that gains because another starves is no gain."""
+        rates = self.rates_mb_s.values()
+        return math.exp(sum(map(math.log, rates)) / len(rates))
 
     @property
     def p99_ms(self) -> float:
@@ -85,19 +97,20 @@ def figures(use: Use, result: Answer) -> LoadFigures:
     if "error" in result:
         raise SeekwiseError(f"{use.name} cannot be simulated: {result['error']}")
     phase = result["phases"][-1]
-    place = next(place for place, job in enumerate(use.job) if job.role == "foreground")
-    own, cpu = phase["jobs"][place], phase["cpu"]
+    foreground = {job.name: done for job, done in zip(use.job, phase["jobs"], strict=True) if job.role == "foreground"}
+    (own, *_), cpu, elapsed_s = foreground.values(), phase["cpu"], phase["elapsed_ns"] / 1e9
+    further = {FURTHER + name: max(done["bytes"], 1) / 1e6 / elapsed_s for name, done in list(foreground.items())[1:]}
     system_s = cpu["system_s"] + cpu["irq_s"] + cpu["thread_s"]
     return LoadFigures(
         Phase(
             operation=played.OPERATION,
-            elapsed_s=phase["elapsed_ns"] / 1e9,
+            elapsed_s=elapsed_s,
             bytes=own["bytes"],
             ios=own["ios"],
             latency_bins={int(upper): count for upper, count in own["latency_bins"].items()},
             latency_mean_ns=own["latency_mean_ns"],
             latency_max_ns=own["latency_max_ns"],
             cpu=CpuSeconds(cpu["user_s"], system_s),
-            details={CPU_US: max(cpu["user_s"] + system_s, 1e-9) * 1e6 / max(phase["ios"], 1)},
+            details={CPU_US: max(cpu["user_s"] + system_s, 1e-9) * 1e6 / max(phase["ios"], 1), **further},
         )
     )

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from seekwise import bounds
-from seekwise.errors import UsageError
+from seekwise.errors import UsageError, reason
 from seekwise.files import read_regular
 from seekwise.workload.study import factors, profiles
 from seekwise.workload.study.quantity import NotAllowed
@@ -36,7 +36,7 @@ def load_with_text(path: Path) -> tuple[Study, str]:
     except FileNotFoundError as error:
         raise UsageError(f"no study at {path}", hint="`seekwise run` lists the studies that ship") from error
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read study {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise UsageError(f"cannot read study {path}: {reason(error)}") from error
     return loads(text, str(path), folder=path.parent), text
 
 

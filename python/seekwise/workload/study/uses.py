@@ -58,7 +58,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from seekwise import bounds, suggestion
-from seekwise.errors import MissingError, UsageError
+from seekwise.errors import MissingError, UsageError, reason
 from seekwise.files import read_text
 from seekwise.store.operations import Operation
 from seekwise.workload import programs
@@ -460,7 +460,7 @@ def load(path: Path) -> Use:
     except FileNotFoundError as error:
         raise UsageError(f"no use at {path}", hint=f"uses that ship with the program: {', '.join(groups())}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read use {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+        raise UsageError(f"cannot read use {path}: {reason(error)}") from error
     use = loads(text, str(path))
     jobs = [
         job if job.fio is None or job.fio.is_absolute() else job.model_copy(update={"fio": path.parent / job.fio})

@@ -105,6 +105,8 @@ impl Outbox for Vec<Effect> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StripeWork {
     pub stripes: u64,
+    /// Stripes whose writes were computed.
+    pub written: u64,
     /// Members looked at, over all passes.
     pub looks: u64,
     /// Pages sent to members or asked of them, each a bio of its own until the plug merges it.
@@ -133,6 +135,7 @@ impl StripeWork {
 impl std::ops::AddAssign for StripeWork {
     fn add_assign(&mut self, more: Self) {
         self.stripes += more.stripes;
+        self.written += more.written;
         self.looks += more.looks;
         self.bios += more.bios;
         self.copied_pages += more.copied_pages;

@@ -187,6 +187,7 @@ impl Raid5 {
             } else {
                 2 * (written + 1)
             };
+            self.work.written += 1;
             self.work.copied_pages += written;
             self.work.xor_pages += sources;
             if self.config.parity.parities == 2 {

@@ -121,6 +121,8 @@ pub struct Md<Q, D> {
     plugging: bool,
     /// Mirrored writes held until the task's plug ends.
     plugged: Vec<MemberBio>,
+    /// When the last read of a healthy array with parity that came is through with what all of them do in series.
+    reads_free: Nanos,
     /// When rows and mirrored writes that wait for an unplug go to the thread.
     unplug_at: Nanos,
     pub(crate) thread: MdThread,
@@ -188,6 +190,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             stalled: Vec::new(),
             plugging: false,
             plugged: Vec::new(),
+            reads_free: Nanos::ZERO,
             unplug_at: Nanos::NEVER,
             thread: MdThread::new(costs),
             resync: None,
@@ -228,6 +231,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }) as u32;
         if write {
             self.write_intended(now, call, bio.start, bio.sectors);
+            if let Some(intent) = &mut self.intent {
+                intent.write_comes_from(bio.process);
+            }
         }
         if write && self.parity.is_some() {
             self.calls[call as usize].left += 1;
@@ -393,14 +399,18 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             if self.flush_bitmap(now, observer) {
                 return true;
             }
-            let mut work = None;
+            let (mut work, mut bitmap) = (None, Nanos::ZERO);
             if let Some(parity) = &mut self.parity {
                 if parity.run_thread(&mut self.thread) {
-                    work = Some(parity.take_work());
+                    let done = parity.take_work();
+                    if let Some(intent) = &mut self.intent {
+                        bitmap = intent.costs_of(&done, &self.thread, self.generation);
+                    }
+                    work = Some(done);
                 }
                 self.heads_for_resync(now);
             }
-            self.thread.plan(now, work.as_ref());
+            self.thread.plan(now, work.as_ref(), bitmap);
             return false;
         }
         if !self.thread.finishing_now.is_empty() {

@@ -89,14 +89,24 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     }
 
     #[inline]
-    fn task_work(&self, direction: Direction, sectors: Sectors) -> Nanos {
+    fn task_work(&mut self, now: Nanos, direction: Direction, sectors: Sectors) -> Nanos {
         let write = direction == Direction::Write;
-        let by_thread = self.parity.is_some() || (self.mirrors_by_thread && self.volume.mirrored());
-        if write && by_thread {
-            return Nanos::ZERO;
+        let costs = &self.thread.costs;
+        let (mut piece, mut waits) = (costs.piece, Nanos::ZERO);
+        if self.parity.is_some() {
+            if write {
+                return Nanos::ZERO;
+            }
+            if !self.degraded {
+                waits = self.reads_free.saturating_sub(now);
+                self.reads_free = now + waits + costs.read_lock;
+            }
+        } else if write && self.mirrors_by_thread && self.volume.mirrored() {
+            // The thread sends copies; their ends remain with the interrupts.
+            piece = piece.saturating_sub(costs.request);
         }
         let further = self.volume.pieces(sectors, write) - 1;
-        Nanos(self.thread.costs.piece.0 * further)
+        waits + Nanos(piece.0 * further)
     }
 
     fn begin_plug(&mut self) {

@@ -121,9 +121,9 @@ impl MdThread {
         self.state == State::Woken
     }
 
-    /// The turn's work takes until `due`.
+    /// The turn's work takes until `due`; `bitmap` is what a bitmap adds to it.
     #[inline]
-    pub fn plan(&mut self, now: Nanos, work: Option<&StripeWork>) {
+    pub fn plan(&mut self, now: Nanos, work: Option<&StripeWork>, bitmap: Nanos) {
         let covered = self.covered.take();
         if !self.mirrored.is_empty() {
             let covered = covered.unwrap_or(self.mirrored.len());
@@ -137,7 +137,8 @@ impl MdThread {
         let takes = match work {
             Some(work) => self.costs.time(work, sent),
             None => Nanos(self.costs.request.0 * sent),
-        } + self.costs.time(&core::mem::take(&mut self.resync_work), 0);
+        } + self.costs.time(&core::mem::take(&mut self.resync_work), 0)
+            + bitmap;
         self.due = self.works(now, takes);
         self.state = State::Working;
     }

@@ -187,7 +187,7 @@ impl DirectThreads {
             start,
             sectors,
         } = operation;
-        let work = engine.storage.task_work(direction, sectors);
+        let work = engine.storage.task_work(now, direction, sectors);
         if work > Nanos::ZERO {
             // The last piece leaves when all are cut. That the members are at work on the first by then is left out: published times add up.
             let thread = &mut self.threads[index as usize];
