@@ -21,7 +21,7 @@ VARIABLES = {
 STATUS_MEANINGS = {
     Exit.DONE: "Done.",
     Exit.FAILED: "The operation failed.",
-    Exit.USAGE: "Wrong usage, or an invalid study.",
+    Exit.USAGE: "Wrong usage, or a study, trace or result that cannot be read.",
     Exit.REFUSED: "Refused for safety, before anything was touched.",
     Exit.MISSING: "A requirement is missing: a program, a kernel feature, a privilege.",
     Exit.NOT_MET: "A check ran and was not met (`verify`, `compare --fail-if`, `doctor`, `design`, `status`, `apply --guard`, `apply --confirm`).",

@@ -33,7 +33,7 @@ class SeekwiseError(Exception):
 
 
 class UsageError(SeekwiseError):
-    """Wrong usage or an invalid study."""
+    """Wrong usage, or a study, trace or result that cannot be read."""
 
     exit_status = Exit.USAGE
 

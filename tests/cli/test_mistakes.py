@@ -14,7 +14,7 @@ from seekwise.cli import main as program
 from seekwise.store.database import Store
 
 FOREIGN = Path(__file__).parents[1] / "importing/files"
-USAGE, FAILED, MISSING = 2, 1, 4
+USAGE, MISSING = 2, 4
 
 MISTAKES: list[tuple[str, int, str, str]] = [
     # commands
@@ -105,9 +105,9 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("explain qwertyuiop", USAGE, "no entry for `qwertyuiop`", "seekwise explain"),
     ("schema resluts", USAGE, "no schema `resluts`", "did you mean `results`?"),
     ("import nosuch.json", USAGE, "cannot read nosuch.json", "name files that fio"),
-    ("import BINARY", FAILED, "has no format that is known; it is not text in UTF-8 (byte 0 is 0x80)", "--format NAME"),
-    ("import ESCAPES", FAILED, r"it begins: '\x1b]2;read", "--format NAME"),
-    ("import EMPTY", FAILED, "is empty", "died"),
+    ("import BINARY", USAGE, "has no format that is known; it is not text in UTF-8 (byte 0 is 0x80)", "--format NAME"),
+    ("import ESCAPES", USAGE, r"it begins: '\x1b]2;read", "--format NAME"),
+    ("import EMPTY", USAGE, "is empty", "died"),
     ("whatif nosuch.swt --vary model=wd2500ys", USAGE, "nosuch.swt", ""),
     ("trace show EMPTY", USAGE, "is empty", "seekwise record DEVICE"),
     ("trace show nosuch.swt", USAGE, "there is no such file", "seekwise record DEVICE"),
@@ -127,7 +127,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("tune model:exos_x18 --for database,", USAGE, "a comma without a use", "`--for database`"),
     ("tune /tmp --threshold 60%", USAGE, "at most 40%", "seekwise tune --help"),
     ("tune /tmp --budget 99999999h", USAGE, "at most a year", "seekwise tune --help"),
-    ("import --format fio-text JSON", FAILED, "is JSON", "fio-json"),
+    ("import --format fio-text JSON", USAGE, "is JSON", "fio-json"),
     ("import FOLDER", USAGE, "it is a folder", "FOLDER/*"),
     ("whatif nosuch", USAGE, "does not exist", "seekwise record DEVICE"),
     ("design model:exos_x18 --for database --capacity 20", USAGE, "20TB or 20t (TiB)", "seekwise design --help"),

@@ -142,6 +142,17 @@ def test_appended_texts_of_blkparse_are_two_recordings_behind_each_other():
     assert found.seconds == pytest.approx(0.011 + 0.110)
 
 
+def test_a_stall_of_reads_and_writes_that_have_no_common_p99_is_said(tmp_path):
+    document = json.loads((CASES / "30-stall-in-an-import/stall.json").read_text())
+    (job,) = document["jobs"]
+    job["job options"]["rw"] = "randrw"
+    job["write"] = job["read"]
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    run, (record,) = importing.read([tmp_path / "x.json"])
+    assert record.phases[0].percentiles_ns.get("99") is None
+    assert "x, mixed: the longest request took 30.6 s (mean 32.7 ms)" in " ".join(run.plan["notes"])
+
+
 @pytest.mark.parametrize(
     ("name", "words"), [("job_lat.1.log", "an average over a window"), ("job_bw.1.log", "log of bandwidth")]
 )

@@ -8,6 +8,7 @@ import pytest
 from seekwise import importing
 from seekwise.errors import SeekwiseError
 from seekwise.importing.result import parse_given
+from seekwise.judge.believable import implausible
 from seekwise.store.record import Record
 
 FILES = Path(__file__).parent / "files"
@@ -403,3 +404,24 @@ def test_jobs_of_different_loads_that_were_reported_as_one_have_neither_size_nor
     )
     assert record.phases[0].ios == (2000 if side == "write" else 1000)
     assert "a: jobs of different loads were reported as one" in " ".join(run.plan["notes"])
+
+
+def test_lines_that_a_mail_quotes_and_wraps_are_read(tmp_path):
+    printed = (
+        text_of(("a", "randread", "read")).replace("(T) 4096B", "(T)\n4096B").replace("BW=4000KiB/s ", "BW=4000KiB/s\n")
+    )
+    assert "(T)\n4096B" in printed and "BW=4000KiB/s\n(" in printed
+    quoted = "".join(f"> {line}\n" for line in printed.splitlines())
+    (tmp_path / "x.txt").write_text(f"On Monday somebody wrote:\n\n{quoted}\nThat is slow.\n")
+    _, (record,) = importing.read([tmp_path / "x.txt"])
+    assert (record.phases[0].operation, record.phases[0].ios) == ("rand_read", 1000)
+    assert record.factors["block_bytes"] == 4096
+
+
+def test_the_best_rate_and_the_latency_of_kdiskmark_are_of_different_runs(tmp_path):
+    """So their product is no depth: 40 MB/s of 4 KiB that took 1 ms each were not one at a time."""
+    (tmp_path / "k.txt").write_text(
+        "[Write]\nRandom       4 KiB (Q=  1, T= 1):    40.000 MB/s [  10000.0 IOPS] <  1000.00 us>\n"
+    )
+    _, records = importing.read([tmp_path / "k.txt"])
+    assert implausible(records) == []

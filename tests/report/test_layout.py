@@ -15,3 +15,12 @@ def test_eight_columns_fit_and_no_word_is_cut():
     words = {word for each in (*HEADS, *ROW) for word in each.split()}
     assert {word for line in lines for word in line.split()} == words
     assert not any(line.lstrip()[:1] == "n" for line in lines)
+
+
+def test_a_long_name_of_a_setting_gives_way_before_other_columns():
+    heads = ["Use", "Figure", "server-with-one-drive", "server-with-three-drives", "Difference"]
+    use, words = "random write, iodepth 8", "not measured long enough: 0.42 to 0.53 times"
+    (head, row) = columns(heads, [[use, "p99 latency", "2.26 ms", "1.03 ms", words]], 80)
+    assert len(row) <= 4, row
+    assert all(len(line) <= 80 for line in (*head, *row))
+    assert "".join("".join(line.split("  ")[2:]) for line in head).count("server-with-") == 2, "parted at a hyphen"

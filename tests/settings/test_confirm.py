@@ -80,7 +80,10 @@ def test_what_nobody_confirms_is_undone_by_itself(machine):
 
 def test_a_device_that_waits_takes_nothing_else(machine):
     machine.begin("10m")
-    assert "waiting for confirmation" in machine("status", machine.loop).stdout
+    shown = machine("status", machine.loop).stdout
+    assert "waiting for confirmation" in shown and "seekwise, until it is confirmed or undone" in " ".join(
+        shown.split()
+    )
     refused = machine("apply", "--device", machine.loop, "--set", "nomerges=1")
     assert refused.returncode == 3 and "a change waits for its confirmation" in refused.stderr
 

@@ -86,6 +86,9 @@ KINDS = {
     "uas": (usb("uas"), "sda", ("USB disk",), ("Nothing wrong",), ("takes several commands",)),
     "sd card": (named("mmcblk0", rotational="0"), "mmcblk0", ("SD card or eMMC",), ("Nothing wrong",), ("mmcblk0 (SD card or eMMC)",)),
     "nbd": (named("nbd0"), "nbd0", ("of another machine",), ("Nothing wrong",), ("of another machine",)),
+    "pmem": (named("pmem0", rotational="0"), "pmem0", ("pmem0",), ("Nothing wrong",), ("it is memory",)),
+    "aoe": (named("etherd!e0.0"), "etherd!e0.0", ("of another machine",), ("Nothing wrong",), ("ATA over Ethernet",)),
+    "zvol": (named("zd0", rotational="0"), "zd0", ("zd0",), ("Nothing wrong",), ("a volume of ZFS",)),
     "zram": (named("zram0", rotational="0"), "zram0", ("zram0",), ("Nothing wrong",), ("it is memory",)),
     "no queue": (bare, "sda", ("sda",), ("Nothing can be said of the settings",), ("its queue is not known",)),
 }  # fmt: skip
@@ -108,7 +111,7 @@ def test_each_kind_is_named_examined_and_advised_as_what_it_is(builder, kind, tm
     assert ("Nothing wrong" in doctor) == ("refused" not in doctor and kind != "no queue")
     # What cannot act is not advised: bfq where zones need an order, a measurement of memory.
     assert "bfq" not in advise if "host-managed" in kind else True
-    assert ("`sudo seekwise tune" in advise) == (kind != "zram")
+    assert ("`sudo seekwise tune" in advise) == (kind not in ("zram", "pmem"))
 
 
 def test_a_zoned_disk_without_an_order_is_one_finding(builder):
@@ -163,3 +166,10 @@ def test_bcachefs_over_a_disk_and_an_ssd_may_set_them_differently(builder):
         builder.disk(f"sd{'ab'[number]}", place, f"8:{16 * number}", 10**9, {**QUEUE, **queue})
     builder.mount("/data", "/dev/sda:/dev/sdb", "0:31", "bcachefs")
     assert "Nothing wrong" in CliRunner().invoke(cli, ["doctor", "--root", str(builder.root)]).stdout
+
+
+def test_a_drive_of_zfs_keeps_none(builder):
+    sata(builder, {"scheduler": "[none] mq-deadline bfq"})
+    builder.file("run/udev/data/b8:0", "E:ID_FS_TYPE=zfs_member")
+    shown = " ".join(CliRunner().invoke(cli, ["advise", "--device", "sda", "--root", str(builder.root)]).stdout.split())
+    assert "keep `none`" in shown and "mq-deadline" not in shown

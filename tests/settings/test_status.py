@@ -7,8 +7,10 @@ import os
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
 from control.conftest import needs_root
+from seekwise.cli.main import cli
 from seekwise.control.lock import devices_locked
 from seekwise.control.settings import read_settings
 from seekwise.settings import conflicts, history, status
@@ -265,3 +267,69 @@ def test_status_of_a_captured_machine_fits_80_columns(tmp_path):
     )
     done = seekwise("status", "--root", str(files.root), state=tmp_path)
     assert done.returncode == 0 and "WRITE INTO" in done.stdout and max(map(len, done.stdout.splitlines())) <= 80
+
+
+# The first screen
+
+
+def screen(root, *words: str) -> list[str]:
+    done = CliRunner().invoke(cli, ["status", "--root", str(root), *words])
+    assert done.exit_code == 0, done.output
+    return done.output.splitlines()
+
+
+def stacked(root):
+    """An array of three disks in which a file sets one value, and that names another."""
+    files = two_disks(root)
+    for number, name in enumerate("bcd"):
+        files.add({f"/sys/block/sd{name}/{key}": f"{value}\n" for key, value in {
+            "dev": f"8:{16 * number + 16}", "size": "1000", "queue/scheduler": "[none] bfq", "queue/nr_requests": "64", "queue/rotational": "1", "queue/read_ahead_kb": "128",
+        }.items()})  # fmt: skip
+    return files.add({
+        "/sys/block/md0/dev": "9:0\n", "/sys/block/md0/size": "1000\n", "/sys/block/md0/md/level": "raid5\n", "/sys/block/md0/queue/read_ahead_kb": "8192\n",
+        "/etc/udev/rules.d/60-md.rules": 'KERNEL=="md0", ATTR{queue/read_ahead_kb}="8192"\nKERNEL=="sdb1", ATTR{queue/scheduler}="bfq"\n',
+        "/etc/tune.sh": "blockdev --setra 64 /dev/sda\n",
+    })  # fmt: skip
+
+
+def test_the_first_screen_has_twelve_rows_with_what_somebody_set_first_and_the_next_command_last(tmp_path):
+    rows = screen(stacked(tmp_path).root)
+    assert len(rows) <= 12 and max(map(len, rows[:-1])) <= 80
+    assert rows[0] == "seekwise has applied nothing here."
+    assert "read_ahead_kb  8192  udev rule /etc/udev/rules.d/60-md.rules:1" in "\n".join(rows)
+    assert any(row.endswith("rows more, of sda, sdb, sdc, sdd too") for row in rows)
+    assert "not evaluated: /etc/tune.sh:1: names a setting, and what starts it is not known" in rows
+    assert rows[-1] == f"next: seekwise status --root {tmp_path} --all"
+
+
+def test_disks_that_are_alike_share_their_rows(tmp_path):
+    files = stacked(tmp_path)
+    for name in ("sda", "nvme0n1", "md0"):
+        (files.root / "sys/block" / name).rename(tmp_path / name)
+    rows = screen(files.root)
+    assert rows[1].startswith("sdb, sdc, sdd  ") and len([row for row in rows if "scheduler" in row]) == 1
+
+
+def test_all_shows_every_setting_and_the_places_that_are_not_there(tmp_path):
+    rows = screen(stacked(tmp_path).root, "--all")
+    said = " ".join(" ".join(rows).split())
+    assert len(rows) > 12 and "not there: " in said and "60-md.rules:2" not in said
+    assert all(f"{name}  " in "\n".join(rows) for name in ("md0", "sda", "sdb", "sdc", "sdd", "nvme0n1"))
+
+
+def test_a_dead_line_and_a_long_path_fit_the_first_screen(tmp_path):
+    files = two_disks(tmp_path).add({"/proc/cmdline": "elevator=bfq\n", "/etc/udev/rules.d/60-a-file-with-quite-a-long-name-as-some-have.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="mq-deadline"\n'})  # fmt: skip
+    said = "".join(row.strip() for row in screen(files.root))
+    assert "60-a-file-with-quite-a-long-name-as-some-have.rules:1" in said and "/proc/cmdline does not act" in said
+
+
+def test_drives_of_zfs_and_volumes_of_lvm_say_what_sets_them(tmp_path):
+    files = two_disks(tmp_path, scheduler="none").add({
+        "/run/udev/data/b8:0": "E:ID_FS_TYPE=zfs_member\n", "/sys/block/md0/dev": "9:0\n", "/sys/block/md0/size": "1000\n", "/sys/block/md0/md/level": "raid5\n",
+        "/sys/block/md0/queue/read_ahead_kb": "4096\n", "/sys/block/dm-0/dev": "253:0\n", "/sys/block/dm-0/size": "1000\n", "/sys/block/dm-0/dm/uuid": "LVM-x\n",
+        "/sys/block/dm-0/dm/name": "vg-a\n", "/sys/block/dm-0/queue/read_ahead_kb": "4096\n",
+    }).link("/sys/block/dm-0/slaves/md0", "../../md0")  # fmt: skip
+    found = {(device.name, value.attribute): value for device in status.read(files.tree(), files.stack()).devices for value in device.settings}  # fmt: skip
+    assert found["sda", "queue/scheduler"].why == "ZFS sorts and limits its requests itself"
+    assert found["dm-0", "queue/read_ahead_kb"].set_by == "LVM, which takes that of md0 below"
+    assert found["nvme0n1", "queue/scheduler"].why == ""

@@ -10,6 +10,7 @@ import click
 
 from seekwise.cli import _options, _shown
 from seekwise.errors import UsageError
+from seekwise.linux.members import zfs_members
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
@@ -119,14 +120,14 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
 
 def _class(target: str, root: Path, as_json: bool) -> None:
     """A sentence for each drive of another class below the target."""
-    path = resolve_path(read_stack(open_tree(root)), target)
-    drives = {(drive_class.class_of(leaf), leaf.scheduler): leaf for leaf in reversed(path.leaves)}
+    tree = open_tree(root)
+    stack = read_stack(tree)
+    of_zfs = zfs_members(tree, stack)
+    leaves = reversed(resolve_path(stack, target).leaves)
+    drives = {(drive_class.class_of(leaf), leaf.scheduler, leaf.name in of_zfs): leaf for leaf in leaves}
+    advices = [drive_class.advice(drive, target, of_zfs=drive.name in of_zfs) for drive in drives.values()]
     if as_json:
-        _shown.echo_json(drive_class.ClassAdvices([drive_class.advice(drive, target) for drive in drives.values()]))
+        _shown.echo_json(drive_class.ClassAdvices(advices))
         return
-    said = [
-        line
-        for drive in drives.values()
-        for line in (drive_class.sentence(drive, target), *drive_class.lock_caps(drive))
-    ]
+    said = [line for each in advices for line in (each.sentence, *each.caps)]
     print_lines(list(dict.fromkeys(said)), _shown.out())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import textwrap
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -49,6 +51,11 @@ class Revert:
     entries: list[Reverted]
 
 
+def _wrapped(sentence: str) -> str:
+    width = min(_shown.out().width, 80)
+    return textwrap.fill(sentence, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be restored; change nothing.")
 @click.option("--at-boot", is_flag=True, hidden=True, help="For the unit at boot: restore what a crash left.")
@@ -72,11 +79,11 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
             more = " of yours; what runs as root have left only root can see: `sudo seekwise revert`" if unseen else ""
             click.echo(f"nothing to restore{more}")
     else:
-        for guard in guards:
-            click.echo(guard.sentence)
         # A run that goes on has several entries.
-        for sentence in dict.fromkeys(sentence for outcome in outcomes for sentence in outcome.sentences):
-            click.echo(sentence)
+        sentences = dict.fromkeys(sentence for outcome in outcomes for sentence in outcome.sentences)
+        for sentence in [*(guard.sentence for guard in guards), *sentences]:
+            # A program that reads the lines gets each whole.
+            click.echo(_wrapped(sentence) if sys.stdout.isatty() else sentence)
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     if not failed and not dry_run:
         # From now on `seekwise status` expects nothing any more.

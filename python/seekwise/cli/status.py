@@ -20,7 +20,7 @@ from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import controllers, guard_log, status
 from seekwise.settings.history import Application
-from seekwise.settings.status import EITHER, KERNEL, DeviceStatus, Status, Value
+from seekwise.settings.status import EITHER, KERNEL, NOBODY, DeviceStatus, Status, Value
 from seekwise.workload.study.quantity import counted
 
 
@@ -28,7 +28,13 @@ from seekwise.workload.study.quantity import counted
 @click.argument("path", required=False, metavar="[PATH|DEVICE]")
 @_options.as_json("seekwise.status/1")
 @_options.captured("Read a captured machine instead.")
-def command(path: str | None, as_json: bool, root: Path) -> None:
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Show every setting, every line that names one, and the files that were read.",
+)
+def command(path: str | None, as_json: bool, root: Path, everything: bool) -> None:
     """Show each setting, who set it, and drift.
 
     Drift is any difference from what `seekwise apply` set.
@@ -45,59 +51,225 @@ def command(path: str | None, as_json: bool, root: Path) -> None:
     found = status.read(tree, stack, only)
     if tree.live:
         units = controllers.states(stack)
-        devices = tuple(replace(shown, controller=units.get(shown.name)) for shown in found.devices)
+        devices = tuple(_with_pending(replace(shown, controller=units.get(shown.name))) for shown in found.devices)
         found = replace(found, devices=devices, guards=guard_log.read())
     if as_json:
         _shown.echo_json(found)
-    else:
+    elif everything:
         _print(found)
+    else:
+        again = shlex.join(
+            [
+                "seekwise",
+                "status",
+                *([path] if path else []),
+                *(["--root", str(root)] if not tree.live else []),
+                "--all",
+            ]
+        )
+        _print_first_screen(found, again)
     if found.drift:
         raise SystemExit(int(Exit.NOT_MET))
 
 
+FIRST_SCREEN = 12
+"""Rows of the short form, with the command that shows the rest."""
+
+
+def _with_pending(shown: DeviceStatus) -> DeviceStatus:
+    """Values that wait for their confirmation are what seekwise has set."""
+    wanted: dict[str, str] = {}
+    for document in guard_log.waiting():
+        of_all = document.get("wanted")
+        own = of_all.get(shown.name) if isinstance(of_all, dict) else None
+        wanted |= own if isinstance(own, dict) else {}
+    values = tuple(
+        replace(value, source="seekwise", set_by="seekwise, until it is confirmed or undone")
+        if value.value is not None and wanted.get(value.attribute) == value.value
+        else value
+        for value in shown.settings
+    )
+    return replace(shown, settings=values)
+
+
+def _answer(found: Status) -> str:
+    waiting = [guard for guard in found.guards if guard.get("outcome") == guard_log.WAITING]
+    if waiting and not found.drift:
+        return "A change of seekwise waits to be confirmed: `sudo seekwise apply --keep` keeps it."
+    if found.drift:
+        names = ", ".join(device.name for device in found.devices if device.drift)
+        return f"Drift: {names} no longer has what seekwise applied."
+    if any(device.applied for device in found.devices):
+        return "No drift: everything that seekwise applied is set."
+    return "seekwise has applied nothing here." if found.devices else "No device here has settings."
+
+
+def _print_first_screen(found: Status, again: str) -> None:
+    """What differs from the kernel's own choice first; `again` is the command for the rest."""
+    width = min(_shown.out().width, 80)
+    notes = [f"{name}: seekwise set this drive, and it is not here now" for name in found.missing]
+    notes += _guards(found)
+    if found.not_evaluated:
+        more = f" (and {len(found.not_evaluated) - 1} more)" if len(found.not_evaluated) > 1 else ""
+        notes.append(f"not evaluated: {found.not_evaluated[0]}{more}")
+    read = found.read.partition("; not there")[0]
+    where = (
+        "No file that could set anything was found."
+        if read == "nothing"
+        else f"Where no setter is named, none of these sets it: {read}."
+    )
+    after = [_set_again(device) for device in found.devices if device.drift]
+    below = [row for note in notes for row in _rows_of(note, width)]
+    below += _rows_of(where, width, "  ") if found.devices else []
+    room = FIRST_SCREEN - 1 - len(below) - (len(after) + 1 if after else 1)
+    for line in [_answer(found), *_chosen(found.devices, room, width), *below]:
+        click.echo(line)
+    if after:
+        click.echo("next, to set it again (`seekwise revert` gives it up):\n  " + "\n  ".join(after), err=True)
+    elif found.devices:
+        click.echo(f"next: {again}", err=True)
+
+
+def _guards(found: Status) -> list[str]:
+    """What guards and confirmations ended with; of what was kept and then reverted there is no news."""
+    in_force = {device.name for device in found.devices if device.applied}
+    said = []
+    for guard in found.guards:
+        devices = guard.get("devices")
+        if guard.get("outcome") != "kept" or (isinstance(devices, list) and in_force & set(map(str, devices))):
+            said.append(guard_log.sentence(guard))
+    return said
+
+
+def _rows_of(text: str, width: int, indent: str = "  ", most: int = 2) -> list[str]:
+    """A sentence in a few rows; what exceeds them is cut."""
+    rows = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False)
+    return [_cut(row, width) for row in (rows if len(rows) <= most else [*rows[: most - 1], f"{rows[most - 1]} …"])]
+
+
+def _chosen(devices: tuple[DeviceStatus, ...], room: int, width: int) -> list[str]:
+    """Rows of devices and values for which there is room, by what a reader asks first. Devices that are alike share
+    theirs."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    ranked: dict[tuple[str, ...], list[tuple[int, list[str]]]] = {}
+    for device in devices:
+        rows = _ranked_rows(device, width, most=2 if len(devices) > 1 else 4)
+        key = (
+            identity(device.device).partition(", firmware")[0].partition(", serial")[0],
+            *(row for _, rest in rows for row in rest),
+        )
+        groups.setdefault(key, []).append(device.name)
+        ranked[key] = rows
+    heads = {key: _cut(f"{', '.join(names)}  {key[0]}", width) for key, names in groups.items()}
+    order = sorted((rank, place, at) for place, key in enumerate(groups) for at, (rank, _) in enumerate(ranked[key]))
+    keys = list(groups)
+    total = sum(len(rest) for rows in ranked.values() for _, rest in rows) + len(keys)
+    # One row says what is left out.
+    free = room if total <= room else room - 1
+    taken: set[tuple[int, int]] = set()
+    for _, place, at in order:
+        needed = len(ranked[keys[place]][at][1]) + (not any(place == other for other, _ in taken))
+        if needed > free:
+            break
+        free -= needed
+        taken.add((place, at))
+    shown = []
+    for place, key in enumerate(keys):
+        chosen = [row for at, (_, rest) in enumerate(ranked[key]) if (place, at) in taken for row in rest]
+        shown += [heads[key], *chosen] if chosen else []
+    if left := len(order) - len(taken):
+        others = [
+            name
+            for place, key in enumerate(keys)
+            if not any(place == other for other, _ in taken)
+            for name in groups[key]
+        ]
+        of_others = f", of {', '.join(others)} too" if others else ""
+        shown.append(_cut(f"and {counted(left, 'row')} more{of_others}", width))
+    return shown
+
+
+def _ranked_rows(device: DeviceStatus, width: int, most: int) -> list[tuple[int, list[str]]]:
+    """Each value with its rank: drift, set by somebody, explained; those without a story together."""
+    alike = [
+        value
+        for value in device.settings
+        if _is_ordinary(value) and not value.why and value.attribute != "queue/scheduler"
+    ]
+    told = [value for value in device.settings if value not in alike]
+    left = max((len(_short(value.attribute)) for value in told), default=0)
+    middle = min(16, max((len(value.value or "–") for value in told), default=0))
+    rows: list[tuple[int, list[str]]] = []
+    for value in told:
+        is_ordinary = _is_ordinary(value)
+        rank = 0 if value.drift else 1 if not is_ordinary else 2 if value.attribute == "queue/scheduler" else 3
+        mark = "!" if value.drift else " "
+        text = f"{mark} {_short(value.attribute):{left}}  {value.value or '–':{middle}}  {_few_words(value)}"
+        rows.append((rank, _rows_of(text, width, " " * (left + middle + 6), most if rank < 2 or most > 2 else 1)))
+    rows += [(1, [_cut(f"  {_application_text(application)}", width)]) for application in device.applied]
+    rows += [(1, [_cut(f"  stale: {line}", width)]) for line in device.stale]
+    if device.measured_by is not None:
+        rows.append((0, [f"  seekwise measures it now (process {device.measured_by}), and restores what it changes"]))
+    if state := device.controller:
+        rows.append((2, [_cut(f"  controller: {_of_controller(state)}", width)]))
+    together = ", ".join(f"{_short(value.attribute)} {value.value or '–'}" for value in alike)
+    return rows + ([(4, [_cut(f"  {together}: {EITHER}", width)])] if alike else [])
+
+
+def _is_ordinary(value: Value) -> bool:
+    """Whether no file names it and nothing differs from what seekwise applied."""
+    return value.set_by in ORDINARY and not (value.ineffective or value.others or value.drift)
+
+
+def _few_words(value: Value) -> str:
+    parts = [value.set_by.removesuffix(f": {NOBODY}")]
+    if value.drift and value.applied:
+        parts = [f"seekwise applied {value.expected} on {value.applied.application.at[:10]}"]
+    parts += [
+        f"{setter.place} {'acts through it alone' if setter.through else 'does not act'}"
+        for setter in value.ineffective[:1]
+    ]
+    parts += [f"{counted(len(value.others), 'other line')} names it"] if value.others else []
+    return "; ".join([*parts, *([value.why] if value.why else [])])
+
+
+def _of_controller(state: controllers.State) -> str:
+    names = ("level", "status", "ncq", "write_cache")
+    return ", ".join(f"{name} {getattr(state, name)}" for name in names if getattr(state, name))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
+
+
 def _print(found: Status) -> None:
     width = min(_shown.out().width, 80)
+    click.echo(_answer(found))
     for device in found.devices:
         head, indent = f"{device.name}  {identity(device.device)}", " " * (len(device.name) + 2)
-        click.echo(textwrap.fill(head, width, subsequent_indent=indent, break_long_words=False))
+        click.echo("\n" + textwrap.fill(head, width, subsequent_indent=indent, break_long_words=False))
         _print_values(device, width)
         if state := device.controller:
-            shown = [
-                f"{name} {getattr(state, name)}"
-                for name in ("level", "status", "ncq", "write_cache")
-                if getattr(state, name)
-            ]
-            _wrapped(f"controller: {', '.join(shown)}", width)
+            _wrapped(f"controller: {_of_controller(state)}", width)
         if device.measured_by is not None:
             _wrapped(f"seekwise measures it now (process {device.measured_by}), and restores what it changes", width)
         for application in device.applied:
             _wrapped(_application_text(application), width)
         for line in device.stale:
             _wrapped(f"stale: {line}", width)
-        click.echo()
     for name in found.missing:
         click.echo(f"{name}: seekwise set this drive, and it is not here now")
-    in_force = {device.name for device in found.devices if device.applied}
-    for guard in found.guards:
-        # What was kept and then reverted is no news.
-        devices = guard.get("devices")
-        if guard.get("outcome") != "kept" or (isinstance(devices, list) and in_force & set(map(str, devices))):
-            _wrapped(guard_log.sentence(guard), width, "")
+    for sentence in _guards(found):
+        _wrapped(sentence, width, "")
     if not found.devices:
-        click.echo("no device here has settings")
         return
+    click.echo()
     _wrapped(f"Where no setter is named, none of the places that were read sets it: {found.read}.", width, "")
     for line in found.not_evaluated:
         _wrapped(f"not evaluated: {line}", width, "")
     if found.drift:
-        names = ", ".join(device.name for device in found.devices if device.drift)
-        click.echo(f"Drift: {names} no longer has what seekwise applied.")
         lines = [_set_again(device) for device in found.devices if device.drift]
         click.echo("\nnext, to set it again (`seekwise revert` gives it up):\n  " + "\n  ".join(lines), err=True)
-    elif any(device.applied for device in found.devices):
-        click.echo("No drift: everything that seekwise applied is set.")
-    else:
-        click.echo("seekwise has applied nothing here.")
 
 
 def _set_again(device: DeviceStatus) -> str:

@@ -248,7 +248,8 @@ def _records(run_id: str, measured: Sequence[Measured], labels: Sequence[str]) -
 
 STALL_NS = 1e9
 STALL_TIMES = 10
-"""A longest request so many times p99 is no tail of the same distribution."""
+STALL_TIMES_MEAN = 100
+"""A longest request so many times p99, or where that is not known the mean, is no tail of the same distribution."""
 
 
 def stalls(records: Sequence[Record]) -> list[str]:
@@ -258,9 +259,11 @@ def stalls(records: Sequence[Record]) -> list[str]:
         for phase in record.phases if record.valid else ():
             # Of the printed percentiles, whether or not there are enough requests to compare them.
             p99_ns, mean_ns = phase.percentiles_ns.get("99"), phase.latency_mean_ns
-            if not p99_ns:
-                continue
             where = f"{record.setting}, {operations.name(phase.operation)[:1].lower()}{operations.name(phase.operation)[1:]}"
+            if not p99_ns:
+                if phase.latency_max_ns >= max(STALL_NS, STALL_TIMES_MEAN * mean_ns) and mean_ns:
+                    said.append(f"{where}: the longest request took {ms(phase.latency_max_ns)} (mean {ms(mean_ns)})")
+                continue
             above = mean_ns > p99_ns
             if phase.latency_max_ns >= max(STALL_NS, STALL_TIMES * p99_ns):
                 rest = (

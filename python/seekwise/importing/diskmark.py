@@ -20,12 +20,12 @@ from seekwise.store.operations import Operation, pure
 from seekwise.workload.study.quantity import parse_bytes
 
 LINE = re.compile(
-    r"^(?:>\s?)*\s*(?P<pattern>SEQ|RND|Sequential|Random)\b\s*(?P<side>Read|Write|Mix)?\s*(?P<size>\d+ ?[KM]i?B)?\s*"
+    r"^\s*(?P<pattern>SEQ|RND|Sequential|Random)\b\s*(?P<side>Read|Write|Mix)?\s*(?P<size>\d+ ?[KM]i?B)?\s*"
     r"(?:\((?:Q= *(?P<queues>\d+) *, *)?T= *(?P<threads>\d+)\)|\(QD= *(?P<depth>\d+)\))?\s*:\s*(?P<rate>[\d.]+) MB/s(?:\s*\[\s*(?P<iops>[\d.]+) IOPS\])?"
     r"(?:\s*<\s*(?P<latency>[\d.]+) us>)?",
     re.MULTILINE,
 )
-SECTION = re.compile(r"^(?:>\s?)*\s*\[(?P<side>Read|Write|Mix)\]", re.MULTILINE)
+SECTION = re.compile(r"^\s*\[(?P<side>Read|Write|Mix)\]", re.MULTILINE)
 PROGRAM = re.compile(r"(CrystalDiskMark|KDiskMark|LinuxDiskMark|disk-mark-me)\s*\(?v?(\d[\w.]*)?")
 TAKEN_S = 10.0
 UNITS = (10**6, 1024 * 1000, 2**20)
@@ -93,6 +93,8 @@ def _result(source: Source, match: re.Match[str], side: str, tool: str, given: G
         block_bytes=block,
         iodepth=given.iodepth or int(match["queues"] or match["depth"] or 1),
         more={"pattern": "random" if random else "sequential"} if side == "Mix" else {},
+        # The best rate and the latency may be of different runs.
+        keeps_depth=False,
         notes=tuple(notes),
     )  # fmt: skip
 

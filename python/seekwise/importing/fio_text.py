@@ -130,6 +130,25 @@ def _name(jobs: list[PrintedJob]) -> str:
     return ", ".join(dict.fromkeys(job.name for job in jobs))
 
 
+BEGINNINGS = re.compile(
+    r": \(g=\d+\): rw=(?!.*iodepth=)|^\s*(?:read|write|trim|mixed)\s*: IOPS=(?!.*msec\))|: \(groupid=\d+, (?!.*jobs=\d+\))"
+)
+WRAPPED_MOST = 3
+
+
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Lines that a mail has wrapped, in one."""
+    whole: list[str] = []
+    wrapped = 0
+    for line in lines:
+        wrapped = wrapped + 1 if whole and wrapped < WRAPPED_MOST and BEGINNINGS.search(whole[-1]) else 0
+        if wrapped:
+            whole[-1] = f"{whole[-1].rstrip()} {line.strip()}"
+        else:
+            whole.append(line)
+    return whole
+
+
 def _recognises(source: Source) -> bool:
     return any(JOB.match(line) for line in source.lines)
 
@@ -168,7 +187,7 @@ def _jobs(source: Source) -> list[PrintedJob]:
     levels: tuple[PrintedSide, str, float] | None = None
     # Of the run that is printed: a later one may have jobs of the same names.
     run, openings, is_over, is_sum = 0, dict[str, re.Match[str]](), False, False
-    for number, line in enumerate(source.lines, 1):
+    for number, line in enumerate(_unwrapped(source.lines), 1):
         if is_over and (OPENING.match(line) or VERSION.match(line)):
             run, openings, is_over = run + 1, {}, False
         if match := OPENING.match(line):

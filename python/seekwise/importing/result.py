@@ -45,13 +45,15 @@ COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 STAMP = re.compile(
     r"(?:\[?pod/\S{1,200}\s)?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?[ \t]|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S{1,80} \S{1,80}\[\d{1,9}\]: ?"
 )
-SAME = re.compile(r"\[?pod/\S{1,200}\s|[\w.-]{1,80}\s{1,40}\|\s|[>#] ")
+SAME = re.compile(r"\[?pod/\S{1,200}\s|[\w.-]{1,80}\s{1,40}\|\s|# ")
+QUOTED = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
+"""Signs of quotation, which mails have before some lines only."""
 MOST_LINES = 0.9
 
 
 def _without_log(text: str) -> str:
     """The text without what a log writes before every line: time and program (the journal, containers), a pod's or
-    container's name, a sign of quotation."""
+    container's name."""
     lines = text.splitlines()
     first = next((line for line in lines if line.strip()), "")
     if STAMP.match(first):
@@ -81,7 +83,7 @@ class Source:
         """Decoded once, as UTF-8 unless a byte order mark says UTF-16 (PowerShell's `>`)."""
         wide = self.data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         text = self.data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-        return _without_log(COLOUR.sub("", text.replace("\r\n", "\n")))
+        return _without_log(QUOTED.sub("", COLOUR.sub("", text.replace("\r\n", "\n"))))
 
     @cached_property
     def lines(self) -> list[str]:

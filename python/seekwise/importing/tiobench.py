@@ -38,7 +38,7 @@ COLUMNS = re.compile(r"\bThr\b.*\bRate\b.*CPU%.*Latency")
 
 
 def _title(line: str) -> Operation | None:
-    return TITLES.get(re.sub(r"^(?:>\s?)+", "", line).strip().lower())
+    return TITLES.get(line.strip().lower())
 
 
 def _recognises(source: Source) -> bool:
@@ -52,7 +52,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     results: list[Result] = []
     empty: list[str] = []
     places: list[int] = []
-    lines = [re.sub(r"^(?:>\s?)+", "", quoted) for quoted in source.lines]
+    lines = source.lines
     for number, line in enumerate(lines, 1):
         if title := _title(line):
             operation = title

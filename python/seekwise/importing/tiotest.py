@@ -64,14 +64,9 @@ def _recognises(source: Source) -> bool:
     return HEAD.search(source.text) is not None or (bool(terse) and "total:" in source.text)
 
 
-def _unquoted(source: Source) -> list[str]:
-    """Lines without the `> ` of mails that quote them."""
-    return [re.sub(r"^(?:>\s?)+", "", line) for line in source.lines]
-
-
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
-    lines = _unquoted(source)
+    lines = source.lines
     heads = {number: int(head[1]) for number, line in enumerate(lines) if (head := HEAD.search(line))}
     starts = list(heads)
     if not starts:

@@ -20,8 +20,8 @@ from seekwise.bounds import JSON_VALUES
 from seekwise.importing.result import Format, Given, Result, Source, phase
 from seekwise.workload.study.quantity import parse_bytes
 
-HEAD = re.compile(r"^(?:>\s?)*\s*Block Size\s*\|(.*\(IOPS\).*)$")
-ROW = re.compile(r"^(?:>\s?)*\s*(Read|Write)\s*\|(.*)$")
+HEAD = re.compile(r"^\s*Block Size\s*\|(.*\(IOPS\).*)$")
+ROW = re.compile(r"^\s*(Read|Write)\s*\|(.*)$")
 CELL = re.compile(r"([\d.]+)\s*([KMG]B)/s\s*\(\s*([\d.]+)\s*(k|m)?\s*\)")
 KILOBYTES = {"KB": 1.0, "MB": 1e3, "GB": 1e6}
 UNITS = (1024, 1000)

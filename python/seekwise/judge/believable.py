@@ -135,7 +135,7 @@ def _of_phase(record: Record, phase: Phase) -> Iterator[str]:
         limits = [f"`{name}={record.factors[name]}`" for name in LIMITS if name in record.factors]
         why = " and ".join(limits) if limits else "a rate limit, think time or a busy processor"
         yield (
-            f"{where}: {held:.2g} requests were outstanding on average, {depth} were asked for; {why} held the load back, so this is not what the "
+            f"{where}: {_count(held)} requests were outstanding on average, {depth} were asked for; {why} held the load back, so this is not what the "
             "drive can do"
         )
     still = _stood_still(phase)

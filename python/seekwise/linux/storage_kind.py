@@ -15,7 +15,7 @@ SAN_TRANSPORTS = {
     "nvme-rdma": "NVMe over RDMA",
     "nvme-tcp": "NVMe over TCP",
 }
-SAN_KINDS = {"nbd": "network block device", "rbd": "Ceph block device", "drbd": "DRBD"}
+SAN_KINDS = {"nbd": "network block device", "rbd": "Ceph block device", "drbd": "DRBD", "aoe": "ATA over Ethernet"}
 
 
 def storage_kind(device: BlockDevice) -> str | None:

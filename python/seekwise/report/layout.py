@@ -19,6 +19,8 @@ UNITS = "%|ns|µs|ms|s|min|h|[kMGT]i?B(?:/s)?|IOPS"
 """As a pattern: what a number is not parted from by the end of a line."""
 USE_MOST, SUBJECT_MOST, WORDS_MOST = 20, 24, 24
 """Widths from which the first two columns, and the words of a difference, are wrapped."""
+HEAD_MOST = 16
+"""A longer word of a head, as the name of a folder, gives way before other columns do."""
 
 
 def columns(
@@ -31,7 +33,9 @@ def columns(
         max(size, max((len(word) for word in head.split()), default=0)) for size, head in zip(sizes, heads, strict=True)
     ]
     room = width - GAP * (len(heads) - 1)
-    words = [max(len(word) for row in (heads, *body) for word in row[i].split(" ")) for i in range(len(heads))]
+    words = [max(len(word) for row in body for word in row[i].split(" ")) for i in range(len(heads))]
+    of_heads = [max(len(word) for word in head.split(" ")) for head in heads]
+    words = [max(word, min(head, HEAD_MOST)) for word, head in zip(words, of_heads, strict=True)]
     order = (
         (1, SUBJECT_MOST),
         (0, USE_MOST),
@@ -53,7 +57,7 @@ def columns(
     blocks = []
     for row in (heads, *body):
         parts = [
-            textwrap.wrap(_parted(text, size), size, break_on_hyphens=False) or [""]
+            textwrap.wrap(_parted(text, size), size, break_on_hyphens=row is heads) or [""]
             for text, size in zip(row, sizes, strict=True)
         ]
         height = max(len(part) for part in parts)

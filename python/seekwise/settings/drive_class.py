@@ -10,7 +10,7 @@ from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.describe import medium
 from seekwise.report.explain import caps
 from seekwise.settings import classes
-from seekwise.settings.special import MEMORY, instead_of_evidence
+from seekwise.settings.special import MEMORY, ZFS_MEMBER, instead_of_evidence
 
 
 def class_of(device: BlockDevice) -> str | None:
@@ -21,16 +21,16 @@ def class_of(device: BlockDevice) -> str | None:
     return None if name is None else name.name
 
 
-def sentence(device: BlockDevice, target: str) -> str:
-    """What suits such a drive, how sure that is, and what measures it here."""
-    name, special = class_of(device), instead_of_evidence(device)
+def sentence(device: BlockDevice, target: str, *, of_zfs: bool = False) -> str:
+    """What suits such a drive, how sure that is, and what measures it here. `of_zfs`: ZFS schedules above it."""
+    name, special = (None, ZFS_MEMBER) if of_zfs else (class_of(device), instead_of_evidence(device))
     measure = f"`sudo seekwise tune {target}` measures it here"
     if not device.queue:
         return f"{device.name} ({medium(device)}): its queue is not known here, so neither is its class; {measure}."
     if name is None:
         what = medium(device)
         said = special or "what is behind it decides"
-        return f"{device.name} ({what}): {said}. This follows from how it works, not from figures: no evidence ships for this class{'' if device.kind in MEMORY else f'; {measure}'}."
+        return f"{device.name} ({what}): {said}. This follows from how it works, not from figures: no evidence ships for this class{'' if device.kind in MEMORY or of_zfs else f'; {measure}'}."
     answer = classes.choice(name)
     now = f"{device.scheduler} is in force" if device.scheduler else "no scheduler is in force"
     known = classes.bases(answer.evidence)
@@ -73,8 +73,9 @@ class ClassAdvices:
     drives: list[ClassAdvice]
 
 
-def advice(device: BlockDevice, target: str) -> ClassAdvice:
+def advice(device: BlockDevice, target: str, *, of_zfs: bool = False) -> ClassAdvice:
     """What suits a drive by its class. `target`: as it was named."""
-    name = class_of(device)
-    said = ClassAdvice(device.name, name, device.scheduler, sentence(device, target), lock_caps(device))
+    name = None if of_zfs else class_of(device)
+    told = sentence(device, target, of_zfs=of_zfs)
+    said = ClassAdvice(device.name, name, device.scheduler, told, lock_caps(device))
     return said if name is None else replace(said, choice=classes.choice(name))

@@ -12,7 +12,7 @@ from seekwise.linux.storage_kind import san_by
 from seekwise.linux.tree import Tree
 from seekwise.number_text import listed
 
-MEMORY = ("zram", "ram", "null")
+MEMORY = ("zram", "ram", "null", "pmem")
 VIRTUAL_TRANSPORTS = frozenset({"virtio", "virtio-scsi", "hyper-v", "vmware", "xen"})
 
 
@@ -65,6 +65,9 @@ def unseen(devices: Sequence[BlockDevice], tree: Tree) -> list[str]:
     return said
 
 
+ZFS_MEMBER = "a drive of ZFS, which sorts and limits its requests itself (zfs(4)): keep `none`, as OpenZFS advises; a scheduler below sorts them once more"
+
+
 def instead_of_evidence(device: BlockDevice) -> str | None:
     """What can be said of a drive of a class without evidence of its own; None of others."""
     if device.details.get("zoned") == "host-managed":
@@ -74,6 +77,10 @@ def instead_of_evidence(device: BlockDevice) -> str | None:
         )
     if device.kind in MEMORY:
         return "it is memory: no request waits for a drive, so no scheduler and no read-ahead makes it faster"
+    if device.kind == "zvol":
+        return (
+            "a volume of ZFS, which sorts and limits the requests to its drives; the volume has no scheduler of its own"
+        )
     if (network := san_by(device)) is not None:
         return (
             f"a volume of another machine ({network}), which schedules its requests once more: `none` costs the least processor time here; a scheduler only "

@@ -13,6 +13,7 @@ from seekwise.control.process import boot_id
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.describe import passes_on
 from seekwise.linux.facts import kernel_version
+from seekwise.linux.members import zfs_members
 from seekwise.linux.setters import Ineffective, Setter, owner, survey
 from seekwise.linux.setters.assignment import UNKNOWN_VALUE, same_value
 from seekwise.linux.tree import Tree
@@ -47,7 +48,7 @@ class Value:
     attribute: str
     value: str | None
     source: str
-    """seekwise, a kind of setter, kernel, or unknown."""
+    """seekwise, a kind of setter, kernel, lvm, or unknown."""
     set_by: str
     """Who left this value, in words."""
     setter: Setter | None = None
@@ -156,6 +157,7 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
     """The status of every device that has settings, or of those named in `only`."""
     expected = history.expected(stack, state) if tree.live or state is not None else {}
     who = survey(tree, stack)
+    of_zfs = zfs_members(tree, stack)
     packages: dict[str, str | None] = {}
     rows = []
     for device in stack.devices.values():
@@ -167,6 +169,11 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
         values = _values(device, own, expected.get(device.name, {}), stack, tree, packages)
         if (measured_by := lock.holder(device.name, tree.root)) is not None:
             values = tuple(_for_now(value, measured_by) for value in values)
+        if device.name in of_zfs:
+            values = tuple(
+                replace(value, why="ZFS sorts and limits its requests itself") if value.attribute == "queue/scheduler" else value
+                for value in values
+            )  # fmt: skip
         idle = [setter for setter in who.ineffective if setter.device in (None, device.name)]
         values = tuple(replace(value, ineffective=tuple(_about(value.attribute, idle))) for value in values)
         applications = {id(entry.application): entry.application for entry in expected.get(device.name, {}).values()}
@@ -275,9 +282,26 @@ def _value(
     default = kernel_default(device, name, stack)
     if default is not None and current is not None and same_value(default, current):
         return replace(value, source="kernel", set_by=KERNEL)
+    if name == "queue/read_ahead_kb" and device.kind == "lvm" and (below := _below_with(device, current, stack)):
+        return replace(value, source="lvm", set_by=f"LVM, which takes that of {below} below", why="")
     if default is None and not value.drift:
         return replace(value, set_by=EITHER)
     return replace(value, set_by=f"set by hand or by a program: {NOBODY}")
+
+
+def _below_with(device: BlockDevice, read_ahead: str | None, stack: Stack) -> str | None:
+    """The device below a logical volume with the same read-ahead, which LVM hands up when it activates the volume
+    (lvm.conf(5), `readahead = auto`)."""
+    for name in device.below:
+        lower = stack.devices.get(name)
+        lower = (
+            stack.devices.get(lower.below[0])
+            if lower is not None and lower.kind == "partition" and lower.below
+            else lower
+        )
+        if lower is not None and read_ahead is not None and lower.queue.get("read_ahead_kb") == read_ahead:
+            return lower.name
+    return None
 
 
 def _why(device: BlockDevice, name: str, current: str | None, stack: Stack, tree: Tree) -> str:

@@ -32,4 +32,7 @@ rm /var/lib/seekwise/guard/*.json
 # The slowdown must stand out of what emulation on a busy machine does to latencies by itself: the first look at it decides then.
 guarded slow 120s
 cat /out/drive
-kill $load $served; wait
+# The drive outlives its load: requests to one that is gone would never come back.
+kill $load; wait $load
+nbd-client -d "/dev/$nbd"
+kill $served; wait

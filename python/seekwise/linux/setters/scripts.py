@@ -170,7 +170,7 @@ def _with_functions_called(text: str) -> str:
     return "\n".join([text, *(["start"] if is_called else []), *called, ""])
 
 
-CLOUD = re.compile(r"\s{0,40}-\s{1,8}(?:\[.{0,200}-c,\s*)?['\"]?(.*?)['\"]?\s*\]?\s*")
+CLOUD = re.compile(r"\s{0,40}-\s{1,8}(?:\[.{0,200}-\w{0,3}c,\s*)?['\"]?(.*?)['\"]?\s*\]?\s*")
 COMMANDS = {
     "/etc/cloud/": CLOUD,
     "/var/lib/cloud/instance/": CLOUD,

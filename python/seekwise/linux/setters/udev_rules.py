@@ -231,6 +231,7 @@ def _views(reading: Reading, device: BlockDevice) -> Iterator[UdevDevice]:
         "DEVTYPE": devtype,
         "SUBSYSTEM": "block",
         "DEVNAME": sysfs.device_path(device.name),
+        "DEVPATH": node.folder.removeprefix("/sys"),
         **entry.properties,
     }
     if node.disk is None:
