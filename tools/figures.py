@@ -463,6 +463,11 @@ def load() -> dict[str, Figure]:
 
 
 def main(words: list[str]) -> None:
+    if unknown := set(words) - {*NAMES, "--pages"}:
+        usage = f"{(__doc__ or '').rstrip()}\n\nNames: {', '.join(NAMES)}"
+        sys.exit(
+            usage if unknown <= {"-h", "--help"} else f"no figure is called {', '.join(sorted(unknown))}\n\n{usage}"
+        )
     stored = load()
     wanted = [] if words == ["--pages"] else words or list(NAMES)
     for name in wanted:

@@ -74,6 +74,9 @@ class _Stream:
     asked: int | None = None
     """When it asked in vain for a lock."""
     inside: bool = False
+    piece: int = 0
+    """Pages of the file that is written after which writing them to the device begins; 0: it is left to the flusher."""
+    begun: int = 0
 
 
 class Reader:
@@ -139,6 +142,11 @@ class Reader:
             if word in ("begin", "end"):
                 stream.inside = word == "begin"
                 self._add(stream, now_ns, BEGIN if word == "begin" else END, 0, int(moved or 0), 0)
+            elif word == "behind":
+                last = stream.rows[-1]
+                if stream.piece and last[0] == WRITE:
+                    self._begin_writing(stream, now_ns, last[1], last[2] + last[3])
+                stream.piece, stream.begun = int(moved), 0
             elif word == "evict" and (file := self._file(int(moved))) is not None:
                 self._add(stream, now_ns, FORGET, file, 0, 0)
             return
@@ -215,6 +223,13 @@ class Reader:
                 self._add(stream, now_ns, READ, file, page, 1)
         self._sizes[inode] = max(size, start + length)
         self._add(stream, now_ns, WRITE, file, first, last - first + 1)
+        if stream.piece and last + 1 - stream.begun >= stream.piece:
+            self._begin_writing(stream, now_ns, file, last + 1)
+
+    def _begin_writing(self, stream: _Stream, now_ns: int, file: int, end: int) -> None:
+        if end > stream.begun:
+            self._add(stream, now_ns, FORGET, file, stream.begun, end - stream.begun)
+            stream.begun = end
 
     def _locked(self, stream: _Stream, now_ns: int, rest: str) -> None:
         match = _LOCK.search(rest)

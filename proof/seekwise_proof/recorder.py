@@ -17,8 +17,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
 
@@ -223,8 +223,7 @@ class _Worker:
 
 def _work(program: Program, place: Place, say: Callable[[str], object], told: Callable[[], str]) -> None:
     real, cold.evict = cold.evict, lambda paths: 0.0
-    # Ours, not the program's: on the simulator its own flusher writes, and every setting begins with a fresh drive.
-    write_behind.behind, write_behind.settle = nullcontext, lambda path: None  # type: ignore[assignment]
+    write_behind.behind = nullcontext  # type: ignore[assignment]
     program.open(place)
     units, end = 0, time.monotonic() + WARM_S
     while units < WARM_UNITS or time.monotonic() < end:
@@ -242,7 +241,14 @@ def _work(program: Program, place: Place, say: Callable[[str], object], told: Ca
             os.write(marker, f"evict {os.stat(path).st_ino}".encode())
         return 0.0
 
-    cold.evict = noted
+    @contextmanager
+    def behind(path: Path) -> Iterator[None]:
+        """The calls of the thread that follows the program depend on how fast the drive is: noted is when they are made."""
+        os.write(marker, f"behind {write_behind.PIECE_BYTES // recorded_calls.PAGE}".encode())
+        yield
+        os.write(marker, b"behind 0")
+
+    cold.evict, write_behind.behind = noted, behind
     units, end = 0, time.monotonic() + UNITS_S
     while units < UNITS[0] or units < UNITS[1] and time.monotonic() < end:
         program.before(place)

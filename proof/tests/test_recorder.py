@@ -116,6 +116,23 @@ def test_waiting_for_a_lock_is_no_computing_and_what_is_evicted_is_forgotten():
     assert rows == [(LOCK, 0, 0, 0, 100_000), (UNLOCK, 0, 0, 0, 100_000), (FORGET, 0, 0, 0, 50_000)]
 
 
+def test_writing_begins_behind_each_piece_and_with_the_rest():
+    rows, _ = calls_of([
+        mark(5, "behind 2"),
+        line(10, "ext4_da_write_begin", "dev 254,0 ino 777 pos 0 len 8192"),
+        line(20, "ext4_da_write_begin", "dev 254,0 ino 777 pos 8192 len 4096"),
+        mark(30, "behind 0"),
+        line(40, "ext4_da_write_begin", "dev 254,0 ino 777 pos 12288 len 8192"),
+    ])  # fmt: skip
+    assert rows == [
+        (WRITE, 0, 0, 2, 10_000),
+        (FORGET, 0, 0, 2, 0),
+        (WRITE, 0, 2, 1, 10_000),
+        (FORGET, 0, 2, 1, 10_000),
+        (WRITE, 0, 3, 2, 10_000),
+    ]
+
+
 def test_a_recording_is_the_same_read_back_and_what_is_none_is_refused():
     assert recording.loads(dumps(SMALL), "small") == SMALL
     for data in (b"", b"{}", dumps(SMALL)[:30]):

@@ -226,7 +226,7 @@ fn a_read_queued_behind_the_same_read_is_served_from_the_buffer() {
 }
 
 /// Several readers of their own places destroy the rate of a disk that does not wait for the next request of each. A read-ahead that goes on beside
-/// waiting commands holds more than one request of 128 KiB and less than two: at best every second seek is spared.
+/// waiting commands holds two requests of 128 KiB: at best two seeks of three are spared.
 #[test]
 fn interleaved_sequential_readers_collapse_without_a_scheduler() {
     let mut drive = Drive::new(&Model::shipped("generic_1tb_sata").unwrap(), 0).unwrap();
@@ -246,7 +246,7 @@ fn interleaved_sequential_readers_collapse_without_a_scheduler() {
         moved += 256 * 512;
     }
     let rate = moved as f64 / 1e6 / now.as_secs_f64();
-    assert!(rate < 20.0, "{rate} MB/s of 140");
+    assert!(rate < 25.0, "{rate} MB/s of 140");
 }
 
 #[test]

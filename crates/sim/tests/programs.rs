@@ -103,6 +103,23 @@ fn fsync_waits_for_the_pages_the_commit_and_the_flushes() {
 }
 
 #[test]
+fn what_was_begun_to_be_written_is_not_waited_for_again() {
+    let unit = |pages| {
+        let begun = [FORGET, 0, 0, pages, 0];
+        [
+            BEGIN,
+            [WRITE, 0, 0, 2, 0],
+            begun,
+            [SYNC, 0, 0, 0, 5 * MS],
+            END,
+        ]
+    };
+    // A file that leaves the cache keeps what is dirty, so it is written and flushed later; what was begun is only flushed.
+    assert_eq!(play(&unit(0), 1), [Some(70)]);
+    assert_eq!(play(&unit(2), 1), [Some(60)]);
+}
+
+#[test]
 fn commits_that_come_while_one_runs_share_the_next() {
     let unit = |wait| {
         vec![

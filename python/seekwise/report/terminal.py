@@ -377,7 +377,9 @@ def _throughput_rows(
     for name in names:
         table.add_column(name.capitalize(), overflow="fold")
     for operation in done:
-        table.add_column(f"{operations.name(operation)} MB/s", justify="right", overflow="fold")
+        # "Sequential" would be parted within the word where a study varies much.
+        title = f"{operations.name(operation)} MB/s".replace("Sequential", "Seq.")
+        table.add_column(title, justify="right", overflow="fold")
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
         key = (*_apart_by(row, dimensions), *(str(row[name]) for name in names))

@@ -9,7 +9,7 @@ from seekwise.trace.columns import Kind, Notes
 from seekwise.trace.depend import Process
 from seekwise.trace.summary import KINDS, Summary
 
-PROCESSES_SHOWN = 12
+PROCESSES_SHOWN = 6
 WIDTH, HOW_FROM = 80, 42
 SURE = 0.99
 """Below that, how sure it is that a process waits for its requests is said."""

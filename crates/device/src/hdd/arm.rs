@@ -329,7 +329,8 @@ impl State {
             return false;
         }
         let rest = Sectors(kept.0 - stream.from.0);
-        let end = stream.since + mechanics.geometry.extent(stream.from, rest).transfer;
+        // Rounded up, or the last sector would not have passed.
+        let end = stream.since + mechanics.geometry.extent(stream.from, rest).transfer + ROUNDING;
         let limit = mechanics.ordering.age_limit;
         if end <= self.free_at || self.queue.overdue(self.free_at, limit).is_some() {
             return false;

@@ -28,7 +28,7 @@ pub enum CallKind {
     Write,
     /// fsync or fdatasync; `pages`: blocks that the file system's commit has in its log, 0 when nothing is to be committed.
     Sync,
-    /// Clean pages leave the cache (posix_fadvise, POSIX_FADV_DONTNEED).
+    /// posix_fadvise, POSIX_FADV_DONTNEED: of the whole file, whose clean pages leave the cache, or of `pages`, which begin to be written.
     Forget,
     /// All pages leave it unwritten: the file is deleted or cut.
     Discard,

@@ -49,6 +49,14 @@ impl Default for Flusher {
 }
 
 impl Flusher {
+    /// Has so many pages written, from `start` on unless it is writing already.
+    pub fn begin_with(&mut self, start: u64, pages: u64) {
+        if self.left == 0 {
+            self.cursor = start;
+        }
+        self.left = pages;
+    }
+
     /// Gathers what one plug holds; gives its pages. Zero at the end of a turn or of the device.
     pub fn gather(&mut self, cache: &mut PageCache, plan: &CachePlan) -> u64 {
         let room = plan.request_pages * plan.spread;

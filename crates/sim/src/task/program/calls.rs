@@ -67,6 +67,12 @@ impl Programs {
                 program.end = file.start + file.pages;
                 self.sync_pages(engine, index);
             }
+            (CallKind::Forget, Some(_)) if call.3 > 0 => {
+                // What is dirty there begins to be written, and nobody waits (Linux v6.12 mm/fadvise.c, generic_fadvise).
+                self.flusher.begin_with(program.page, self.cache.dirty());
+                self.wake_flusher(engine);
+                self.done(engine, index);
+            }
             (kind @ (CallKind::Forget | CallKind::Discard), Some(file)) => {
                 self.cache.forget(file, kind == CallKind::Discard);
                 self.group.cleaned(file.pages, self.cache.unwritten());

@@ -77,7 +77,7 @@ impl Programs {
         }
     }
 
-    fn wake_flusher<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
+    pub(super) fn wake_flusher<S: Stack>(&mut self, engine: &mut ProgramEngine<S>) {
         if self.flusher.state == flusher::State::Idle {
             self.flusher.state = flusher::State::Working;
             engine.agenda.push(engine.now, FLUSH);
