@@ -24,3 +24,12 @@ def test_a_long_name_of_a_setting_gives_way_before_other_columns():
     assert len(row) <= 4, row
     assert all(len(line) <= 80 for line in (*head, *row))
     assert "".join("".join(line.split("  ")[2:]) for line in head).count("server-with-") == 2, "parted at a hyphen"
+
+
+def test_a_setting_is_parted_from_its_value_before_either_is():
+    heads = ["Use", "Figure", "read_ahead_kb=128", "read_ahead_kb=4096", "Difference"]
+    row = ["sequential read", "p99 latency", "12 ms", "3.82 ms", "3.1 times shorter (3.1 to 3.2)"]
+    head, _ = columns(heads, [row], 80)
+    assert [word for line in head for word in line.split()] == [
+        *("Use", "Figure", "read_ahead_kb=", "read_ahead_kb=", "Difference", "128", "4096")
+    ]  # fmt: skip

@@ -55,6 +55,11 @@ def columns(
         if over > 0:
             sizes[i] = max(min(least, sizes[i]), sizes[i] - over)
     blocks = []
+    # A setting is parted from its value before either is.
+    heads = [
+        " ".join(word if len(word) <= size else word.replace("=", "= ") for word in head.split(" "))
+        for head, size in zip(heads, sizes, strict=True)
+    ]
     for row in (heads, *body):
         parts = [
             textwrap.wrap(_parted(text, size), size, break_on_hyphens=row is heads) or [""]
