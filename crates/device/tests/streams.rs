@@ -29,14 +29,14 @@ fn command(tag: u32, kind: CommandKind, start: u64, sectors: u64) -> Command {
     }
 }
 
-/// Readers with one command outstanding each, `apart` sectors apart, for ten seconds; MB/s of each.
+/// Readers with one command outstanding each, `apart` sectors apart, for twenty seconds, since a stream that comes first keeps its lead for some; MB/s of each.
 fn readers(drive: &mut Drive, count: u32, block: u64, apart: u64) -> Vec<f64> {
     let mut done = vec![0u64; count as usize];
     let mut ready: VecDeque<(Nanos, u32)> = (0..count)
         .map(|reader| (Nanos(u64::from(reader)), reader))
         .collect();
     let mut now = Nanos::ZERO;
-    while now < Nanos::from_millis(10_000) {
+    while now < Nanos::from_millis(20_000) {
         let completion = drive.next_completion().unwrap_or(Nanos::NEVER);
         if let Some(&(time, reader)) = ready.front().filter(|(time, _)| *time < completion) {
             ready.pop_front();
