@@ -38,7 +38,7 @@ def record(
         ([record(throughput=750e6, conditions={"imported": True})], "above what the bus carries (SATA 6 Gb/s: 600 MB/s)"),
         ([record(throughput=750e6, device_bytes=int(7.5e9))], "has 750 MB/s, above what the bus carries"),
         ([record(latency_ms=4.0, depth=8, throughput=40e6)], "which are 39.1 at once (Little's law), and 8 were asked for"),
-        ([record(latency_ms=0.1, depth=64, throughput=40e6)], "0.98 requests were outstanding on average, 64 were asked for"),
+        ([record(latency_ms=0.1, depth=64, throughput=40e6)], "0.977 requests were outstanding on average, 64 were asked for"),
         ([record(windows=tuple((0.0 if 3 <= n < 5 else 150e6, 1e5) for n in range(20)))], "nothing was done for 1.0 s"),
         ([record(bins={2**n: 100 for n in range(14, 20)})], "to a factor of two only"),
         ([record(throughput=64 * 2**20), record(throughput=64 * 2**20)], "exactly 64 MiB/s in every repeat"),
