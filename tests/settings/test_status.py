@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from control.conftest import needs_root
 from seekwise.cli.main import cli
+from seekwise.cli.status import _ranked_rows
 from seekwise.control.lock import devices_locked
 from seekwise.control.settings import read_settings
 from seekwise.settings import conflicts, history, status
@@ -61,6 +62,12 @@ def test_what_seekwise_applied_is_seekwise_s_while_it_is_set_and_drift_when_not(
     })  # fmt: skip
     after = values(files, tmp_path)["sda", "queue/scheduler"]
     assert after.drift and after.setter.place == "/etc/udev/rules.d/90-other.rules:1"
+    told = " ".join(" ".join(rows) for _, rows in _ranked_rows(_device(files, tmp_path), 80, 2))
+    assert "udev rule /etc/udev/rules.d/90-other.rules:1; seekwise applied bfq" in " ".join(told.split())
+
+
+def _device(files, state):
+    return next(device for device in status.read(files.tree(), files.stack(), state=state).devices if device.drift)
 
 
 def test_what_a_run_sets_while_it_measures_is_neither_another_s_nor_drift(tmp_path):

@@ -224,7 +224,9 @@ def _is_ordinary(value: Value) -> bool:
 def _few_words(value: Value) -> str:
     parts = [value.set_by.removesuffix(f": {NOBODY}")]
     if value.drift and value.applied:
-        parts = [f"seekwise applied {value.expected} on {value.applied.application.at[:10]}"]
+        # Who overrides it comes first: that is what a reader has to change.
+        by = [value.set_by] if value.source not in ("unknown", "kernel") else []
+        parts = [*by, f"seekwise applied {value.expected} on {value.applied.application.at[:10]}"]
     parts += [
         f"{setter.place} {'acts through it alone' if setter.through else 'does not act'}"
         for setter in value.ineffective[:1]
