@@ -1,4 +1,4 @@
-"""Further places and programs that set a disk's values, lines there that do nothing, and files of which nobody knows what starts them.
+"""Further places and programs that set a disk's values, lines there that do nothing, and files that nothing known starts.
 
 The files are written here after forms that distributions and people publish: hooks of initial RAM disks, OpenRC's and Android's services,
 options of modules, iSCSI records, programs that switch a drive's cache.

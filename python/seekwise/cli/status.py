@@ -20,7 +20,7 @@ from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import controllers, guard_log, status
 from seekwise.settings.history import Application
-from seekwise.settings.status import EITHER, KERNEL, NOBODY, DeviceStatus, Status, Value
+from seekwise.settings.status import EITHER, KERNEL, NO_SETTER, DeviceStatus, Status, Value
 from seekwise.workload.study.quantity import counted
 
 
@@ -222,7 +222,7 @@ def _is_ordinary(value: Value) -> bool:
 
 
 def _few_words(value: Value) -> str:
-    parts = [value.set_by.removesuffix(f": {NOBODY}")]
+    parts = [value.set_by.removesuffix(f": {NO_SETTER}")]
     if value.drift and value.applied:
         # Who overrides it comes first: that is what a reader has to change.
         by = [value.set_by] if value.source not in ("unknown", "kernel") else []

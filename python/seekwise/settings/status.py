@@ -35,7 +35,7 @@ SHOWN = (
 """Shown for every device that has them; others only where somebody sets them."""
 KERNEL = "the kernel's default"
 EITHER = "the default, or set by hand"
-NOBODY = "none of the places that were read sets it"
+NO_SETTER = "none of the places that were read sets it"
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _value(
         return replace(value, source="lvm", set_by=f"LVM, which takes that of {below} below", why="")
     if default is None and not value.drift:
         return replace(value, set_by=EITHER)
-    return replace(value, set_by=f"set by hand or by a program: {NOBODY}")
+    return replace(value, set_by=f"set by hand or by a program: {NO_SETTER}")
 
 
 def _below_with(device: BlockDevice, read_ahead: str | None, stack: Stack) -> str | None:

@@ -76,7 +76,7 @@ class Stretch:
     job_text: str
     ended_early: str | None = None
     stopped: KeyboardInterrupt | None = None
-    """Somebody ended the run meanwhile: the periods before that are whole, and whoever keeps them raises it again."""
+    """The run was ended meanwhile. The periods before that are whole; the caller keeps them and raises it again."""
 
 
 def run(

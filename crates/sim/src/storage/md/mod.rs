@@ -121,7 +121,7 @@ pub struct Md<Q, D> {
     plugging: bool,
     /// Mirrored writes held until the task's plug ends.
     plugged: Vec<MemberBio>,
-    /// When the last read of a healthy array with parity that came is through with what all of them do in series.
+    /// Reads of a healthy array with parity pass one lock: when it is free for the next one.
     reads_free: Nanos,
     /// When rows and mirrored writes that wait for an unplug go to the thread.
     unplug_at: Nanos,

@@ -68,7 +68,7 @@ impl Programs {
                 self.sync_pages(engine, index);
             }
             (CallKind::Forget, Some(_)) if call.3 > 0 => {
-                // What is dirty there begins to be written, and nobody waits (Linux v6.12 mm/fadvise.c, generic_fadvise).
+                // Dirty pages there begin to be written; the program does not wait for them (Linux v6.12 mm/fadvise.c, generic_fadvise).
                 self.flusher.begin_with(program.page, self.cache.dirty());
                 self.wake_flusher(engine);
                 self.done(engine, index);
