@@ -4,12 +4,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Commands that the demo prints are typed where this is the path.
+TYPED_PATH := $(PATH)
 # maturin and ruff come from the environment that we build.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
+# `test,dask` also tests the spreading over Dask's workers, as CI does.
+EXTRAS ?= test
+# One time for all that is packed: the last commit's. Same sources, same bytes.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 SOURCES := $(shell find crates proof/crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml proof/pyproject.toml papers/pyproject.toml
 
-.PHONY: help bootstrap install rust-tests demo test checked slow lowest newest test-all check lab vectors figures ladder clean wheel collector deb packages docs
+.PHONY: help bootstrap install rust-tests demo test quick instructions checked slow lowest newest test-all check lab vectors figures ladder clean wheel sdist deb packages notice release docs
 
 
 help: ## this list
@@ -23,12 +29,12 @@ install: $(STAMP) ## build and install into .venv (system packages through apt w
 $(STAMP): $(SOURCES)
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2' 'setuptools>=70.1'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]' --editable proof --editable papers
+	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2' 'setuptools>=77'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[$(EXTRAS)]' --editable proof --editable papers
 	@touch $@
 
 demo: install ## measure the storage under this folder, judge it, write the report; where that is not possible, simulate a drive like it
-	@$(BIN)/seekwise tune . --budget 2m || case $$? in 3|4) echo; $(BIN)/seekwise tune model:nearest ;; *) exit 1 ;; esac
+	@export PATH='$(TYPED_PATH)'; $(BIN)/seekwise tune . --budget 2m || case $$? in 3|4) echo; $(BIN)/seekwise tune model:nearest ;; *) exit 1 ;; esac
 
 # Files are kept together: tests of one file may share a loop device.
 PYTEST := $(BIN)/python -m pytest
@@ -70,7 +76,10 @@ lowest:
 endif
 
 newest: install ## the highest version of every Python library into .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --no-build-isolation --editable '.[test]' --editable proof --editable papers
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --no-build-isolation --editable '.[$(EXTRAS)]' --editable proof --editable papers
+
+instructions: install ## instructions per simulated I/O against benches/instructions.toml, which WRITE=--write makes anew
+	$(BIN)/python tools/instructions.py $(WRITE)
 
 checked: ## the Rust tests again, with assertions and overflow checks
 	cargo test --workspace --quiet
@@ -95,26 +104,43 @@ ladder: lab ## validation level 4, the long form: every study of studies/ladder 
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
 dist/.wheel: $(SOURCES) $(shell find python proof papers packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
-	@rm -f dist/seekwise-*.whl dist/seekwise_proof-*.whl dist/seekwise_papers-*.whl
-	@PYTHON=$(PYTHON) sh packaging/wheel.sh
+	@rm -f dist/*.whl dist/*.cyclonedx.json
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh && PYTHON=$(PYTHON) sh packaging/wheel.sh
 	@touch $@
 
 wheel: dist/.wheel ## the packages for pip, pipx and uv: dist/seekwise-….whl, and those of proof and papers
 
-collector: dist/.wheel ## the small package for servers: dist/seekwise_collector-….whl
-	@rm -f dist/seekwise_collector-*.whl
-	@$(PYTHON) packaging/repack.py dist/seekwise-*-manylinux*.whl dist
+sdist: dist/.wheel ## the sources with the crates that they need, which build without network: dist/seekwise-….tar.gz
+	@rm -f dist/seekwise-*.tar.gz
+	@$(PYTHON) packaging/sdist.py dist/seekwise-*-manylinux*_x86_64.whl dist
 
-deb: install dist/.wheel ## packages for Debian 12 and 13: dist/seekwise_….deb
+deb: dist/.wheel ## packages for Debian 12 and 13: dist/seekwise_….deb
 	@rm -f dist/seekwise_*.deb
-	@for release in 12 13; do PYTHON=$(BIN)/python sh packaging/deb.sh $$release || exit; done
+	@for release in 12 13; do PYTHON=target/package-venv/bin/python sh packaging/deb.sh $$release || exit; done
 
-packages: wheel collector deb ## everything in dist/, with SHA256SUMS
+packages: wheel sdist deb ## everything in dist/, with the list of crates (CycloneDX) and SHA256SUMS
 	@cd dist && sha256sum seekwise* > SHA256SUMS && cat SHA256SUMS
+
+notice: ## NOTICE anew: licences of the crates that are compiled in
+	@$(PYTHON) packaging/notice.py > NOTICE.new && mv NOTICE.new NOTICE
+
+# A target of musl (x86_64-unknown-linux-musl) may be added: it was not tried.
+TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+release: ## everything of a release: make release VERSION=0.2.0, on a clean tree, then its tag
+	@test -n "$(VERSION)" || { echo "error: make release VERSION=0.2.0" >&2; exit 2; }
+	@test -z "$$(git status --porcelain)" || { echo "error: the tree is not clean: commit first" >&2; exit 2; }
+	@$(PYTHON) packaging/set_version.py $(VERSION)
+	@$(MAKE) --no-print-directory notice
+	@git commit --quiet --all --message "Release $(VERSION)" && git tag --annotate "v$(VERSION)" --message "Seekwise $(VERSION)"
+	@rm -rf dist && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) TARGETS='$(TARGETS)' $(MAKE) --no-print-directory packages
+	@$(PYTHON) packaging/set_version.py --notes $(VERSION) > dist/NOTES.md && echo "dist/ is the release; its page is dist/NOTES.md; then: git push --follow-tags"
 
 docs: install ## the site, into site/: strict, readable without network
 	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check 'mkdocs>=1.6,<2' 'mkdocs-material>=9.5,<10'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo site/index.html
+
+quick: ## after a change, within a minute: formatting and types of the changed files, the tests nearest to them
+	@$(BIN)/python tools/quick.py
 
 check: install ## formatting, lints and types
 	cargo fmt --check
@@ -125,6 +151,7 @@ check: install ## formatting, lints and types
 	$(BIN)/mypy
 	$(BIN)/python tools/words.py
 	$(BIN)/python tools/created_files.py
+	$(BIN)/python tools/lines.py --check
 
 clean: ## remove what was built
 	rm -rf target dist site $(VENV)

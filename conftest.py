@@ -24,9 +24,17 @@ for _signal, _handler in (
 os.environ.pop("SEEKWISE_DB", None)
 
 # Words of commands and options are explained where there is a command line.
-import seekwise.cli.main  # noqa: E402, F401
+import seekwise.cli.main  # noqa: E402
+import seekwise.invocation  # noqa: E402
 
-LONGEST = ("test_systemd_guest.py", "test_new_scheduler.py")
+
+@pytest.fixture(autouse=True)
+def suggested_for_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run as root as well; what they read is said to somebody who is not."""
+    monkeypatch.setattr(seekwise.invocation, "IS_ROOT", False)
+
+
+LONGEST = ("test_systemd_guest.py", "test_new_scheduler.py", "test_packages.py")
 """Files of minutes: they begin first, so that one worker is not left with them at the end."""
 SLOW_UNTIL = float(os.environ.get("SLOW_TESTS_UNTIL", "inf"))
 """Seconds since 1970 after which no slow test begins: `.ci/run` has an hour."""

@@ -3,12 +3,13 @@
 set -eu
 release=$1
 case $release in
-    12) python=3.11 next=3.12 ;;
-    13) python=3.13 next=3.14 ;;
+    12) python=3.11 next=3.12 brings='' own='' ;;
+    # Its own libraries are new enough but for one.
+    13) python=3.13 next=3.14 brings=--no-deps own='python3-click, python3-rich, python3-pydantic, python3-numpy, python3-jinja2, ' ;;
     *) echo "error: Debian $release is unknown; known: 12, 13" >&2; exit 2 ;;
 esac
-PYTHON=${PYTHON:-.venv/bin/python}
-wheel=$(ls dist/seekwise-*-manylinux*.whl)
+PYTHON=${PYTHON:-target/package-venv/bin/python}
+wheel=$(ls dist/seekwise-*-manylinux*_x86_64.whl)
 version=$(basename "$wheel" | cut -d- -f2)~deb$release
 root=target/deb/$release
 rm -rf "$root"
@@ -20,8 +21,8 @@ mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/lib/seekwise" "$root/usr/shar
 $PYTHON -m pip install --quiet --disable-pip-version-check --no-compile --target "$root/usr/lib/seekwise" \
     --python-version $python --implementation cp --abi cp${python%.*}${python#*.} --abi abi3 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
-    --only-binary=:all: "$wheel"
-rm -rf "$root/usr/lib/seekwise/bin"
+    --only-binary=:all: $brings "$wheel" ${brings:+backports.zstd}
+rm -rf "$root/usr/lib/seekwise/bin" "$root/usr/lib/seekwise/share"
 # Tests, sources and headers of the libraries: a third of their size, used by nobody here.
 find "$root/usr/lib/seekwise" -depth -type d \( -name tests -o -name __pycache__ \) -exec rm -rf {} +
 find "$root/usr/lib/seekwise" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.h' -o -name '*.a' \) -delete
@@ -42,10 +43,7 @@ main()
 SCRIPT
 chmod 755 "$root/usr/bin/seekwise"
 
-pages=target/deb/pages
-rm -rf "$pages"
-mkdir -p "$pages"
-$PYTHON packaging/pages.py "$pages"
+pages=target/pages
 cp "$pages"/man/*.1 "$root/usr/share/man/man1/"
 gzip -9n "$root"/usr/share/man/man1/*.1
 cp "$pages/completions/bash" "$root/usr/share/bash-completion/completions/seekwise"
@@ -54,14 +52,14 @@ cp "$pages/completions/fish" "$root/usr/share/fish/vendor_completions.d/seekwise
 
 cp packaging/systemd/* "$root/usr/lib/systemd/system/"
 
-cp packaging/debian/copyright "$root/usr/share/doc/seekwise/copyright"
+$PYTHON packaging/notice.py --wheels "$root/usr/lib/seekwise" > "$root/usr/share/doc/seekwise/copyright"
 cp packaging/debian/overrides "$root/usr/share/lintian/overrides/seekwise"
 printf 'seekwise (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- %s  %s\n' "$version" \
     "Seekwise maintainers <maintainers@seekwise.example>" "$(date -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}")" \
     | gzip -9n > "$root/usr/share/doc/seekwise/changelog.gz"
 install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$root/DEBIAN/"
 size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
-sed -e "s/@VERSION@/$version/; s/@PYTHON@/$python/; s/@NEXT@/$next/; s/@SIZE@/$size/" packaging/debian/control > "$root/DEBIAN/control"
+sed -e "s/@VERSION@/$version/; s/@PYTHON@/$python/; s/@NEXT@/$next/; s/@SIZE@/$size/; s/@OWN@/$own/" packaging/debian/control > "$root/DEBIAN/control"
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) > "$root/DEBIAN/md5sums"
 find "$root" -type d -exec chmod 755 {} +
 find "$root/usr/share" "$root/usr/lib/systemd" -type f -exec chmod 644 {} +

@@ -1,6 +1,6 @@
 """`seekwise` in a process of its own that starts sooner: the fork of a Python that has loaded what is not ours.
 
-    test ──words, folder, environment, streams──▶ server          click, numpy, pydantic, scipy …, nothing of Seekwise
+    test ──words, folder, environment, streams──▶ server          click, numpy, pydantic …, nothing of Seekwise
          ◀──pid, exit status──────────────────── └─ supervisor    waits for
                                                      └─ command   which loads Seekwise, runs and ends like `python -m seekwise.cli.main`
 
@@ -28,7 +28,7 @@ from pathlib import Path
 
 MODULE = "seekwise.cli.main"
 LIBRARIES = ("click", "jinja2", "numpy", "pydantic", "rich.console", "rich.live", "rich.progress", "rich.table",
-             "scipy.special", "sqlite3", "zstandard")  # fmt: skip
+             "sqlite3")  # fmt: skip
 READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "OPENBLAS_", "OMP_")
 MESSAGE_BYTES_MAX = 1 << 20
 
@@ -64,9 +64,12 @@ class Server:
         # Pipes although they stay empty: the interpreter checks at startup what its streams can do.
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()], **pipes
-            )
+            # It outlives the test that starts it, so it has neither that test's folder nor its names of folders.
+            environment = {
+                name: value for name, value in os.environ.items() if not name.startswith(("SEEKWISE_", "XDG_"))
+            }
+            words = [sys.executable, __file__, str(theirs.fileno())]
+            self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()], env=environment, cwd="/", **pipes)
 
     @property
     def alive(self) -> bool:

@@ -61,6 +61,14 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert imports.circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c"]]
 
 
+def test_the_map_says_on_which_floor_each_room_stands() -> None:
+    line = next(line for line in MAP.splitlines() if line.startswith("    1 linux"))
+    said = {
+        name: int(floor) for floor, names in re.findall(r"(\d) ([a-z, ]+)", line) for name in names.strip().split(", ")
+    }
+    assert said == imports.floors(imports.rooms())
+
+
 def test_rooms_stand_on_floors_and_are_few() -> None:
     used = imports.rooms()
     assert set(imports.floors(used)) == set(used), "an arrow up: rooms import each other in a circle"

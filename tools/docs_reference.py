@@ -35,7 +35,7 @@ def pages() -> dict[str, str]:
     }
     for folder, place in OTHERS.items():
         for path in (ROOT / folder).glob("*.md"):
-            found[f"{place}/{path.name}"] = on_the_site(path.read_text(encoding="utf-8"))
+            found[f"{place}/{path.name}"] = for_the_site(path.read_text(encoding="utf-8"))
     for name, command in top_commands().items():
         found[f"reference/commands/{name}.md"] = command_page(name, command)
     from seekwise.cli import schemas
@@ -51,10 +51,10 @@ OTHERS = {"proof/docs": "proof", "papers/docs": "published"}
 
 def of_the_root(name: str) -> str:
     """A page that lies above docs/ in the repository and beside its index on the site: links follow."""
-    return on_the_site((ROOT / name).read_text(encoding="utf-8")).replace("](docs/", "](")
+    return for_the_site((ROOT / name).read_text(encoding="utf-8")).replace("](docs/", "](")
 
 
-def on_the_site(text: str) -> str:
+def for_the_site(text: str) -> str:
     """Links that lead from one folder of the repository to another, as they lead on the site."""
     for folder, place in OTHERS.items():
         text = re.sub(rf"\]\(((?:\.\./)*?)(?:\.\./)?{folder}/", rf"](\1{place}/", text)
@@ -63,7 +63,7 @@ def on_the_site(text: str) -> str:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """mkdocs: a page of docs/ before it is drawn."""
-    return on_the_site(markdown)
+    return for_the_site(markdown)
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -1,5 +1,8 @@
 """Lines of code by distribution, without tests, examples, comments, docstrings and blank lines: `python tools/lines.py [--rooms]`.
 
+`--check` fails where a room stands above its ceiling in `tools/ceilings.md`: an addition brings its removal, and a ceiling that is raised says there what
+users got for it and what went.
+
 Counted are the files that git tracks. Tests stand in folders `tests/`, in files `tests.rs`, and in a module under `#[cfg(test)]` at the end of a
 Rust file. Lines are a symptom: what counts is how many concepts there are.
 """
@@ -10,11 +13,13 @@ import argparse
 import io
 import re
 import subprocess
+import sys
 import tokenize
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+CEILINGS = ROOT / "tools/ceilings.md"
 LEFT_OUT = re.compile(r"(^|/)(tests|examples|benches)/|(^|/)tests\.rs$")
 TOPS = {"python": "product", "crates": "product", "proof": "proof", "papers": "papers"}
 RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*mod \w+ \{$", re.MULTILINE)
@@ -64,15 +69,50 @@ def room(name: str) -> str:
     return parts[min(place, len(parts) - 1)].removesuffix(".py")
 
 
-def main() -> None:
+def ceilings() -> dict[str, int]:
+    """{`product Python/judge`: most lines}, the rows of `tools/ceilings.md`."""
+    rows = re.findall(r"^\| ([\w /]+?) +\| +([\d,]+) +\|", CEILINGS.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: int(most.replace(",", "")) for name, most in rows}
+
+
+def above(found: dict[str, Counter[str]], most: dict[str, int]) -> list[str]:
+    """A sentence for each room above its ceiling, and for each that has none. A room of `others` has no row of its own."""
+    said = []
+    for part in sorted({name.partition("/")[0] for name in most}):
+        rooms = {name.partition("/")[2] for name in most if name.startswith(f"{part}/")}
+        lines = Counter({"others": 0})
+        for place, count in found.get(part, Counter()).items():
+            lines[place if place in rooms else "others"] += count
+        said += [
+            f"{part}/{place} has {count:,} lines, {count - most.get(f'{part}/{place}', 0):,} above its ceiling"
+            for place, count in sorted(lines.items())
+            if count > most.get(f"{part}/{place}", 0)
+        ]
+    return said
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rooms", action="store_true", help="a line for each crate and package as well")
-    rooms = parser.parse_args().rooms
+    parser.add_argument("--check", action="store_true", help="fail where a room is above its ceiling")
+    arguments = parser.parse_args()
+    if arguments.check:
+        said = above(counted(), ceilings())
+        print(
+            "\n".join(
+                [*said, "take as much away, or raise its row in tools/ceilings.md with a reason"]
+                if said
+                else ["every room is below its ceiling"]
+            )
+        )
+        return bool(said)
+    rooms = arguments.rooms
     for name, by_room in sorted(counted().items(), reverse=True):
         print(f"{name:16}{by_room.total():7,}")
         for place, lines in by_room.most_common() if rooms else ():
             print(f"  {place:16}{lines:7,}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -21,7 +21,7 @@ def pins(project: dict) -> list[str]:
     for requirement in (*project["dependencies"], *extras):
         if requirement.startswith(f"{project['name']}["):
             continue
-        stated = re.fullmatch(r"([A-Za-z0-9._-]+)>=([0-9.]+)(,<[0-9.]+)?", requirement)
+        stated = re.fullmatch(r"([A-Za-z0-9._-]+)>=([0-9.]+)(,<[0-9.]+)?(; python_version .*)?", requirement)
         if stated is None:
             raise ValueError(f"{requirement}: state a range as `name>=version`")
         if stated[1] not in NOT_RUN:

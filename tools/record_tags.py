@@ -17,9 +17,9 @@ import random
 import re
 import sys
 
-from seekwise import schedulers
 from seekwise_proof.testbed import cpio, debian, image, kernels, machine, modules, vectors
 from seekwise_proof.testbed.cpio import CpioEntry
+from seekwise_proof.testbed.modules import of_scheduler
 
 TAGS = 32
 SERVICE_NS = 2_000_000
@@ -58,7 +58,7 @@ def plan() -> bytes:
 
 
 def script() -> str:
-    wanted = [module for name in SCHEDULERS for module in schedulers.testbed_modules(name)]
+    wanted = [module for name in SCHEDULERS for module in of_scheduler(name)]
     lines = [
         f"OPTIONS_scsi_debug='max_queue={TAGS} ndelay={SERVICE_NS} fake_rw=1 virtual_gb=100 dev_size_mb=8 max_luns=2 submit_queues=1'",
         f"modules sd_mod scsi_debug {' '.join(wanted)}",

@@ -78,6 +78,71 @@ class Line:
         return self.verdict in ("better", "worse") and abs(self.stated) > 2 * real
 
 
+KINDS = {
+    "status": "command", "log": "command", "checksums": "command", "archive": "command", "inserts": "save", "saves": "save",
+    "libreoffice": "start", "git": "search", "dpkg": "search", "compile": "search", "import": "commit", "rsync": "read-write",
+    "lookups": "command", "gzip": "command", "zip": "command", "diff": "search", "commit": "save", "mails": "save", "events": "commit", "mirror": "read-write",
+    "cmp": "stream", "wc": "stream", "pgbench": "server", "sysbench": "server", "rocksdb": "server", "nginx": "server",
+}  # fmt: skip
+"""{program: the kind whose next program it is}."""
+HELD_OUT = frozenset({"lookups", "gzip", "zip", "diff", "commit", "mails", "events", "mirror", "cmp"})
+"""Programs that no spread in `judge/decision/kinds.toml` was set from, nor from a relative: only they are reported as an account."""
+BACKGROUNDS = {ALONE: "", COPYING: "copy", READING: "4 readers"}
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """A program held against what was said of the next one of its kind. Ratios are logs, above 0 where worse."""
+
+    case: str
+    kind: str
+    setting: str
+    word: str
+    low: float
+    high: float
+    real: float
+    real_low: float
+    real_high: float
+
+    @property
+    def is_inside(self) -> bool:
+        """Of nine of ten programs this one."""
+        return self.low <= self.real <= self.high
+
+    @property
+    def is_surely_outside(self) -> bool:
+        """As far as its rounds know it (95 %)."""
+        return self.real_high < self.low or self.real_low > self.high
+
+    @property
+    def is_far_off(self) -> bool:
+        """Beyond the range by more than a tenth."""
+        return not self.low - FAR_LOG <= self.real <= self.high + FAR_LOG
+
+
+FAR_LOG = math.log(1.1)
+
+
+def foretold(results: dict, stated: dict, main: Mapping[str, str]) -> list[Foretold]:
+    """Every program, mode and setting of which one `tune --json` foretells something."""
+    found = []
+    for case, measured in results["cases"].items():
+        program, mode = case.split(", ", 1)
+        for entry in stated["uses"]:
+            about = (entry.get("kind"), entry.get("background"))
+            if about != (KINDS.get(program), BACKGROUNDS[mode]) or len(measured["rounds"]) < 3:
+                continue
+            for each in entry["candidates"]:
+                told = each.get("next")
+                logs = log_ratios(measured["rounds"], main[program], each["setting"], stated["in_force"])
+                if told is None or len(logs) < 2:
+                    continue
+                of_value = "time" if entry["value_unit"] == "ms" else "done"
+                low, high = sorted(log_of(told[end], of_value) for end in ("low", "high"))
+                found.append(Foretold(case, KINDS[program], each["setting"], told["word"], low, high, *interval(logs)))
+    return found
+
+
 @dataclass(frozen=True)
 class AdviceLine:
     """The setting that was advised for a purpose, in one program of that kind: what it loses against the best one there (ln, interval of 95 %)."""

@@ -1,8 +1,9 @@
-"""`cp` of a large file again and again, or two `cat` of one each, cold at their start: what runs beside the programs.
+"""`cp` of a large file again and again, or four `cat` of one each, cold at their start: what runs beside the programs.
 
 Three targets in turn, so that a copy has reached the drive before it is overwritten: a file that is truncated while it is dirty is never
 written. Bytes are counted where the pages are dirtied (`write_bytes` in /proc/PID/io, Linux Documentation/filesystems/proc.rst); the kernel
-adds what ended children wrote to their parent. Bytes of `cat` are those that came from the drive (`read_bytes`).
+adds what ended children wrote to their parent. Bytes of `cat` are those that came from the drive (`read_bytes`): whole files are evicted, as
+`dd iflag=nocache count=0` leaves large folios in memory (Linux 6.18), and readers of those read nothing from the drive.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +21,17 @@ from seekwise.control import child, supervise
 
 FILE_BYTES = 4 << 30
 TARGETS = 3
-ROOM_BYTES = (TARGETS + 1) * FILE_BYTES
+ROOM_BYTES = (TARGETS + 1 + 4) * FILE_BYTES
 LOOP = """while :; do for n in 1 2 3; do
   dd if=large of=/dev/null iflag=nocache count=0 status=none
   cp large copy.$n || exit 1
 done; done"""
 
 
-READ_LOOP = """for n in 1 2; do (while :; do
-  dd if=large.$n of=/dev/null iflag=nocache count=0 status=none
+EVICT = "import os, sys; file = os.open(sys.argv[1], os.O_RDONLY); os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)"
+READERS = 4
+READ_LOOP = f"""for n in 1 2 3 4; do (while :; do
+  {sys.executable} -I -S -c "{EVICT}" large.$n
   cat large.$n > /dev/null || exit 1
 done) & done; wait"""
 
@@ -43,8 +47,8 @@ def copying(folder: Path) -> Iterator[Background]:
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[Background]:
-    """Two `cat`, until the block is left."""
-    for number in (1, 2):
+    """Four `cat`, until the block is left."""
+    for number in range(1, READERS + 1):
         if not (folder / f"large.{number}").exists():
             _write_large(folder / f"large.{number}")
     with _looping(READ_LOOP, folder) as load:

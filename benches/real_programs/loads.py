@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import shutil
+import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -209,6 +210,84 @@ def rocksdb(folder: Path) -> Iterator[Visit]:
     yield visit
 
 
+def command(*words: str) -> Prepare:
+    """A command in a clone of this repository (`{}`), all of it cold: a new process each time."""
+
+    @contextlib.contextmanager
+    def prepared(folder: Path) -> Iterator[Visit]:
+        tree = folder / "clone"
+        must("git", "clone", "-q", f"file://{Path(__file__).parents[2]}", str(tree))
+        (folder / "own").mkdir()
+        typed = [word.replace("{}", str(tree)).replace("{own}", str(folder / "own")) for word in words]
+        yield repeated(lambda: must(*typed, cwd=folder) and None, lambda: cold(tree))
+
+    return prepared
+
+
+@contextlib.contextmanager
+def looked_up(folder: Path) -> Iterator[Visit]:
+    """Three hundred rows of a cold table of 200 MB looked up by a new process."""
+    table = folder / "rows.db"
+    link = sqlite3.connect(table)
+    link.execute("CREATE TABLE row (number INTEGER PRIMARY KEY, text BLOB)")
+    link.executemany("INSERT INTO row (text) VALUES (?)", ((os.urandom(400),) for _ in range(400_000)))
+    link.commit()
+    link.close()
+    words = (
+        "import random, sqlite3, sys; link = sqlite3.connect(sys.argv[1]);"
+        "[link.execute('SELECT text FROM row WHERE number = ?', (random.randrange(1, 400_000),)).fetchone() for _ in range(300)]"
+    )
+    yield repeated(
+        lambda: must("python3", "-I", "-c", words, str(table)) and None, lambda: page_cache.evict([table]) and None
+    )
+
+
+@contextlib.contextmanager
+def mirrored(folder: Path) -> Iterator[Visit]:
+    """Three thousand cold files of 30 kB, written into another folder by one process through a pipe, then synced."""
+    tree, copy = folder / "tree", folder / "copy"
+    for number in range(3000):
+        place = tree / str(number % 50)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / str(number)).write_bytes(os.urandom(30_000))
+
+    def before() -> None:
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        cold(tree)
+
+    line = f"tar -C {tree} -cf - . | tar -C {copy} -xf - && sync -f {copy}"
+    yield repeated(lambda: must("sh", "-c", line) and None, before)
+
+
+@contextlib.contextmanager
+def compared(folder: Path) -> Iterator[Visit]:
+    """Two files of 512 MiB that do not differ, cold."""
+    files = [folder / "one", folder / "other"]
+    block = os.urandom(1 << 20)
+    for file in files:
+        file.write_bytes(b"".join(block for _ in range(512)))
+    yield repeated(lambda: must("cmp", *map(str, files)) and None, lambda: page_cache.evict(files) and None)
+
+
+COMMITS = (
+    "import sqlite3, sys; link = sqlite3.connect(sys.argv[1], isolation_level=None); link.execute('PRAGMA journal_mode=WAL');"
+    "link.execute('PRAGMA synchronous=FULL'); link.execute('CREATE TABLE IF NOT EXISTS event (text)');"
+    "[link.execute('INSERT INTO event VALUES (1)') for _ in range(int(sys.argv[2]))]"
+)
+MAILS = (
+    "import os, sys; from pathlib import Path; home = Path(sys.argv[1]);"
+    "[(home / name).mkdir(parents=True, exist_ok=True) for name in ('tmp', 'new')]\n"
+    "for number in range(10):\n"
+    "    with open(home / 'tmp' / str(number), 'wb') as mail:\n"
+    "        mail.write(os.urandom(8000)); mail.flush(); os.fsync(mail.fileno())\n"
+    "    os.replace(home / 'tmp' / str(number), home / 'new' / str(number))\n"
+    "    place = os.open(home / 'new', os.O_RDONLY); os.fsync(place); os.close(place)\n"
+)
+INSERTS = (
+    "import sqlite3, sys; link = sqlite3.connect(sys.argv[1], isolation_level=None); link.execute('PRAGMA synchronous=FULL');"
+    "link.execute('CREATE TABLE IF NOT EXISTS event (text)'); [link.execute('INSERT INTO event VALUES (1)') for _ in range(int(sys.argv[2]))]"
+)
 PROGRAMS = {
     program.name: program
     for program in (
@@ -228,6 +307,35 @@ PROGRAMS = {
                 {"rsync": "rsync", str(LIBREOFFICE): "libreoffice-writer-nogui"}, rsync, 1 << 30),
         Program("wc", "four wc -l of large files", "set", "time", {"wc": "coreutils"}, counted, 3 << 30),
         Program("compile", "make, eight files of C", "build", "time", {"gcc": "gcc", "make": "make"}, compiled, 1 << 30),
+        Program("status", "git status", "command", "time", {"git": "git"}, command("git", "-C", "{}", "status"), 1 << 30),
+        Program("log", "git log --stat of thirty commits", "command", "time", {"git": "git"},
+                command("git", "-C", "{}", "log", "--stat", "-30"), 1 << 30),
+        Program("checksums", "sha256sum of a folder's files", "command", "time", {"sha256sum": "coreutils"},
+                command("sh", "-c", "sha256sum {}/docs/*/*.md {}/python/seekwise/uses/*"), 1 << 30),
+        Program("archive", "tar of a source tree, not synced", "command", "time", {"tar": "tar"},
+                command("tar", "-cf", "{own}/archive.tar", "{}"), 1 << 30),
+        Program("inserts", "eight inserts into SQLite, each committed", "series", "time", {"python3": "python3"},
+                command("python3", "-I", "-c", INSERTS, "{own}/few.db", "8"), 1 << 30),
+        Program("saves", "five files written, synced and renamed", "series", "time", {"sync": "coreutils"},
+                command("sh", "-c", "for n in 1 2 3 4 5; do head -c 30000 /dev/zero > {own}/new && sync {own}/new && mv {own}/new {own}/$n; done"), 1 << 30),
+        Program("import", "a thousand inserts into SQLite, each committed", "series", "time", {"python3": "python3"},
+                command("python3", "-I", "-c", INSERTS, "{own}/many.db", "1000"), 1 << 30),
+        Program("lookups", "three hundred rows of a table", "command", "time", {"python3": "python3"}, looked_up, 1 << 30),
+        Program("gzip", "gzip of a folder's sources", "command", "time", {"gzip": "gzip"},
+                command("sh", "-c", "gzip -1c {}/crates/*/src/*.rs {}/tests/*/*.py > {own}/sources.gz"), 1 << 30),
+        Program("zip", "python3 -m zipfile of a folder", "command", "time", {"python3": "python3"},
+                command("python3", "-I", "-m", "zipfile", "-c", "{own}/docs.zip", "{}/docs", "{}/proof/docs"), 1 << 30),
+        Program("diff", "diff -r of two source trees", "command", "time", {"diff": "diffutils"},
+                command("sh", "-c", "test -d {own}/other || cp -r {} {own}/other; diff -rq {} {own}/other"), 1 << 30),
+        Program("commit", "git commit, each object synced", "commit", "time", {"git": "git"},
+                command("git", "-C", "{}", "-c", "core.fsync=all", "-c", "core.fsyncMethod=fsync", "-c", "user.name=x", "-c", "user.email=x",
+                        "commit", "-q", "--allow-empty", "-m", "x"), 1 << 30),
+        Program("mails", "ten mails delivered into a Maildir", "series", "time", {"python3": "python3"},
+                command("python3", "-I", "-c", MAILS, "{own}/mail"), 1 << 30),
+        Program("events", "150 inserts into SQLite in WAL mode, each committed", "series", "time", {"python3": "python3"},
+                command("python3", "-I", "-c", COMMITS, "{own}/events.db", "150"), 1 << 30),
+        Program("mirror", "three thousand files through tar into another folder", "tree", "time", {"tar": "tar"}, mirrored, 1 << 30),
+        Program("cmp", "cmp of two large files", "pair", "time", {"cmp": "diffutils"}, compared, 2 << 30),
     )
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ HEAD = """# Statements of tune and what programs did
 
 What `tune` states of its uses, compared with real programs that no use contains.
 
-    python benches/programs.py page --results benches/results/programs.json --stated benches/results/tune2-7-1.json
+    python benches/programs.py page --results benches/results/programs.json --stated benches/results/tune2-11-1.json
 
 Every program runs under every scheduler, in random order within each round, alone and while `cp` copies files of 4 GiB that are not in memory. What a program reads is dropped from memory before each visit, except for the
 databases, whose clients keep running. Rounds are added until each ratio of two schedulers is known to ±5 %, or until the program's time is over; *known to* says how far it is known. Figures are medians over
@@ -39,12 +39,32 @@ def text(results_file: Path, stated_files: Sequence[Path], history: Path | None 
     text = "\n".join([
         HEAD, *_host(results), "## Measured", "", *(_measured(results, mode) for mode in MODES if _known(results, mode)),
         *(["Left out:", "", *left_out, ""] if left_out else []),
-        "## Stated and real", "", EXPLAINED, *_summary(found), *_told(found), "## Advice and programs", "", *_advised(advised),
+        *_foretold([(name, compare.foretold(results, each, main)) for name, each in stated]),
+        *(["## Stated and real", "", EXPLAINED, *_summary(found), *_told(found)] if any(lines for _, lines in found) else []),
+        "## Advice and programs", "", *_advised(advised),
         *([history.read_text().rstrip(), ""] if history is not None else []),
     ])  # fmt: skip
     for mode, words in DURING.items():
         text = text.replace(mode, words)
     return text
+
+
+def _foretold(found: Sequence[tuple[str, Sequence[compare.Foretold]]]) -> list[str]:
+    """Of programs that no spread was set from: how many lie in the ranges of nine of ten."""
+    lines = [
+        "| Run | Kind | programs × settings | inside | surely outside | beyond by more than 10 % |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, all_of_run in found:
+        mine = [each for each in all_of_run if each.case.split(", ")[0] in compare.HELD_OUT]
+        for kind in (*dict.fromkeys(each.kind for each in mine), None):
+            own = [each for each in mine if kind in (None, each.kind)]
+            if own:
+                inside, far = sum(each.is_inside for each in own), sum(each.is_far_off for each in own)
+                sure = sum(each.is_surely_outside for each in own)
+                share = f"{100 * inside / len(own):.0f} %"
+                lines.append(f"| {name} | {kind or 'all'} | {len(own)} | {share} | {sure} | {far} |")
+    return ["## The next program", "", *lines, ""] if len(lines) > 2 else []
 
 
 def _host(results: dict) -> list[str]:

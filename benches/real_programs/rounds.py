@@ -18,10 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scipy import stats
-
 from real_programs.copying import ROOM_BYTES, copying, reading
 from real_programs.loads import PROGRAMS, Program, Visit
+from seekwise import special
 from seekwise.control import child
 from seekwise.control.scratch import room_bytes, scratch
 from seekwise.control.switching import switching
@@ -32,8 +31,6 @@ from seekwise.measure.live import candidates
 ALONE, COPYING, READING = "alone", "beside cp", "beside cat"
 MODES = (ALONE, COPYING, READING)
 BACKGROUND = {COPYING: copying, READING: reading}
-ONLY_READING = frozenset({"libreoffice"})
-"""Of the others no use says anything while files are read."""
 MORE_IS_BETTER = ("done", "copy_mb_per_s")
 PRECISION = 0.05
 ROUNDS_LEAST, ROUNDS_MOST = 6, 60
@@ -81,7 +78,7 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     mean = statistics.fmean(values)
     if len(values) < 2:
         return mean, -math.inf, math.inf
-    half = stats.t.ppf(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    half = special.t_quantile(len(values) - 1, 0.975) * statistics.stdev(values) / math.sqrt(len(values))
     return mean, mean - half, mean + half
 
 
@@ -130,7 +127,7 @@ def measure(asked: Asked) -> None:
 
 
 def modes_of(name: str, asked: Asked) -> list[str]:
-    return [mode for mode in asked.modes if mode != READING or name in ONLY_READING]
+    return list(asked.modes)
 
 
 def left(results: dict, asked: Asked) -> list[str]:
@@ -182,10 +179,11 @@ def _rounds(asked, results, program, mode, case, compared, switch, visit: Visit,
 
 
 def _round(compared, switch, visit: Visit, mode: str, copy) -> dict:
-    order = random.sample(list(compared.labels), len(compared.labels))
+    by_label = {each.label: each for each in compared.all}
+    order = random.sample(list(by_label), len(by_label))
     values = {}
     for label in order:
-        candidate = compared.of(label)
+        candidate = by_label[label]
         if candidate.in_force:
             switch.to_original()
         else:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from seekwise import core
-from seekwise.report.charts.plot import Place, Point, axes, curve, group, legend, line, mark, picture, text
+from seekwise.report.charts.plot import Place, Point, axes, curve, legend, line, mark, picture, text
 from seekwise.simulate.setups.setup import drive_model
 from seekwise.workload.study.study import System
 from seekwise_papers.simulated import measured
@@ -39,6 +39,11 @@ SHOWN_EACH = 7
 DRIVE = "st3250620ns"
 """Drawn when a study has no disk."""
 Row = dict[str, Any]
+
+
+def group(x: float, y: float, *parts: str) -> str:
+    """The parts, moved."""
+    return f'<g transform="translate({x:.0f} {y:.0f})">{"".join(parts)}</g>'
 
 
 def diagram(name: str, systems: Sequence[System]) -> str:

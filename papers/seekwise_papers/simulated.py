@@ -22,10 +22,11 @@ from typing import Any
 
 from seekwise import core
 from seekwise.simulate.setups import trials
-from seekwise.simulate.setups.setup import MIB, NotModelled, Setup, drive_model
+from seekwise.simulate.setups.setup import MIB, NotModelled, drive_model
+from seekwise.simulate.spec import Reported
 from seekwise.store.operations import PURE_OPERATIONS
 from seekwise_papers.queries import METRICS, Defaults, Option, Query
-from seekwise_papers.systems import setup_of
+from seekwise_papers.systems import PublishedSystem, setup_of
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
@@ -112,7 +113,7 @@ class SimulatedResults:
             return float(SYSTEM_QUANTITIES[quantity](setup))
         raise NotModelled(f"{quantity} of {name}")
 
-    def _scenario_minutes(self, name: str, setup: Setup, options: tuple[Option, ...]) -> float:
+    def _scenario_minutes(self, name: str, setup: PublishedSystem, options: tuple[Option, ...]) -> float:
         """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind
         it."""
         if setup.engine is not None or setup.memory_bytes is None:
@@ -161,7 +162,7 @@ def run(texts: list[str], workers: int, tell: trials.Tell | None = None) -> list
     ]
 
 
-def _metrics(document: dict[str, Any], result: dict[str, Any]) -> dict[str, float]:
+def _metrics(document: dict[str, Any], result: Reported) -> dict[str, float]:
     moved = result if "report" in document else result["phases"][0]
     samples = result.get("call_rate_mean")
     metrics = {
@@ -176,7 +177,7 @@ def _metrics(document: dict[str, Any], result: dict[str, Any]) -> dict[str, floa
     return metrics
 
 
-def _bytes_of_a_thread(setup: Setup, operation: str) -> int:
+def _bytes_of_a_thread(setup: PublishedSystem, operation: str) -> int:
     return (setup.random_ios or 1000) * setup.block_bytes if operation.startswith("rand") else setup.file_bytes
 
 
@@ -228,13 +229,13 @@ DRIVE_QUANTITIES = {
 }
 
 
-def _ram_mb(setup: Setup) -> float:
+def _ram_mb(setup: PublishedSystem) -> float:
     if setup.memory_bytes is None:
         raise NotModelled("the memory of a system whose study bypasses the page cache")
     return setup.memory_bytes / MIB
 
 
-def _ncq_depth(setup: Setup) -> float:
+def _ncq_depth(setup: PublishedSystem) -> float:
     """As the kernel prints it; a drive behind a hardware controller is not the kernel's to count."""
     if setup.controller is not None:
         raise NotModelled("the queue of a drive behind a hardware controller")
@@ -242,7 +243,7 @@ def _ncq_depth(setup: Setup) -> float:
     return max(0.0, float(depth) - NCQ_KEPT_BACK) if setup.ncq else 0.0
 
 
-def _test_area_percent(setup: Setup) -> float:
+def _test_area_percent(setup: PublishedSystem) -> float:
     """Files of a fresh file system follow each other; the indirect blocks among them are a thousandth."""
     whole = {"raid0": setup.drives, "raid5": setup.drives - 1, "raid6": setup.drives - 2, "raid10": setup.drives / 2}
     sectors = drive_model(setup.drive).get("capacity_sectors")

@@ -22,8 +22,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
 
-import zstandard
-
+from seekwise import zstd
 from seekwise.control import tracefs
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.simulate.recordings import recording
@@ -64,7 +63,7 @@ def dumps(recording: Recording) -> bytes:
         "files": [[file.name, file.pages] for file in recording.files],
         "processes": [_packed(calls) for calls in recording.processes],
     }
-    return zstandard.ZstdCompressor(level=LEVEL).compress(json.dumps(table, separators=(",", ":")).encode())
+    return zstd.compress(json.dumps(table, separators=(",", ":")).encode(), LEVEL)
 
 
 def _packed(calls: tuple[CallRow, ...]) -> list[list[int]]:

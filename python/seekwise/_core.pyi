@@ -60,3 +60,24 @@ def host_model(name: str) -> str:
 
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""
+
+def poisson_at_most(count: float, mean: float) -> float:
+    """Share of a Poisson distribution of this mean at or below `count`."""
+
+def binomial_at_most(count: float, trials: float, chance: float) -> float:
+    """Share of a binomial distribution at or below `count` of `trials`."""
+
+def t_quantile(degrees: float, share: float) -> float:
+    """The value below which lies `share` of Student's t distribution."""
+
+def gamma_quantiles(shapes: list[float], shares: list[float]) -> list[list[float]]:
+    """For each shape the values below which lie these shares of a gamma distribution of scale 1."""
+
+def beta_quantiles(a: float, b: float, shares: list[float]) -> list[float]:
+    """The values below which lie these shares of a beta distribution."""
+
+def digamma(values: list[float]) -> list[float]:
+    """Derivative of the logarithm of the gamma function."""
+
+def trigamma(values: list[float]) -> list[float]:
+    """Derivative of `digamma`."""

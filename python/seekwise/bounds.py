@@ -30,6 +30,9 @@ CAPTURE_BYTES = 256 * MIB
 CAPTURE_FILE_BYTES = MIB
 """The kernel's own text files that we read are far smaller."""
 CAPTURE_MEMBERS = 100_000
+CAPTURE_STEPS = 5_000_000
+"""Folders and links passed on the way to what is read of a captured tree, and names listed: about a microsecond each."""
+CAPTURE_READ_BYTES = 512 * MIB
 CAPTURE_DEVICES = 8192
 """Block devices with partitions: a host with 1,000 LUNs over 4 paths has fewer."""
 STACK_DEPTH = 64

@@ -33,11 +33,11 @@ FAMILIES = {
         ),
         "hard disk",
     ),
-    **dict.fromkeys(("evo", "qvo", "mx500", "bx500", "mx", "ultra", "a400", "sata", "ssd", "840", "850", "860", "870"), "SATA SSD"),
+    **dict.fromkeys(("evo", "qvo", "mx500", "bx500", "mx", "ultra", "a400", "sata", "ssd", "840", "850", "860", "870", "5100", "5200", "5300", "5400", "pm883", "pm893", "sm883", "s3520", "s4510", "s4610"), "SATA SSD"),
     **dict.fromkeys(
         (
             "nvme", "m2", "optane", "sn550", "sn570", "sn580", "sn750", "sn770", "sn850", "sn850x", "p3", "p5", "t500", "t700", "kc3000",
-            "fury", "firecuda", "pm9a1", "pm9a3", "pm1733", "cd6", "cm6", "cm7", "p4510", "p4610", "p5510", "p5520", "970", "980", "990",
+            "fury", "firecuda", "pm9a1", "pm9a3", "pm1733", "cd6", "cm6", "cm7", "p4510", "p4610", "p5510", "p5520", "970", "980", "990", "7300", "7400", "7450", "9300", "9400", "sn640", "sn840",
         ),
         "NVMe SSD",
     ),
@@ -48,6 +48,32 @@ TYPICAL = {"NVMe SSD": "samsung_990_pro_2tb", "SATA SSD": "crucial_mx500_1tb", "
 """What stands for a class of which nothing else is known."""
 MISSPELT = 0.85
 """Share of letters in common from which a name is a typing error of a model's."""
+SHINGLED = frozenset((
+    "WD20EFAX", "WD30EFAX", "WD40EFAX", "WD60EFAX", "WD20EZAZ", "WD60EZAZ", "WD10SPZX", "WD20SPZX", "WD10SPSX",
+    "HDWD240", "HDWD260", "DT02ABA400", "DT02ABA600", "DT02ABA400V", "DT02ABA600V", "HDWL110", "HDWL120", "MQ04ABF100", "MQ04ABD200",
+    "ST2000DM005", "ST2000DM008", "ST3000DM007", "ST4000DM004", "ST6000DM003", "ST8000DM004",
+    "ST500LM030", "ST1000LM048", "ST2000LM015", "ST3000LM024", "ST4000LM024", "ST5000LM000",
+    "ST5000AS0011", "ST6000AS0002", "ST8000AS0002",
+))  # fmt: skip
+"""Hard disks that write overlapping tracks (SMR), manage them for themselves and do not say so in IDENTIFY DEVICE: what
+their makers have listed. Western Digital, "On WD Red NAS Drives" (blog, 22 April 2020, table of client drives); Toshiba,
+news of 28 April 2020 on SMR in consumer products (families and capacities; part numbers of its product pages); Seagate,
+"CMR and SMR list" of internal drives and the product manuals of BarraCuda (100805918) and Archive HDD.
+"""
+SMR_SAID = "writes beyond its cache area slow down many times, which no model foretells"
+PARTLY_SHINGLED = {
+    frozenset({"red"}): ("plus", "pro", "WD Red of 2 to 6 TB are SMR as EFAX and are not as EFRX"),
+    frozenset({"barracuda"}): ("pro", "es", "BarraCuda of 2 to 8 TB (ST2000DM008, ST4000DM004, ST8000DM004) are SMR"),
+}
+"""Families of which some are: with these words they are not, and which are."""
+TWO_ACTUATORS = re.compile(r"\b2x\d\d\b|\bmach\.?2\b|\bdual actuator", re.IGNORECASE)
+"""Seagate Exos 2X14 and 2X18 (MACH.2)."""
+NUMBERS = (
+    (r"\bwd(\d\d)(?:\d(?=[a-z]{4}))?[a-z]{4}", "wd", 1e11, 1e12),
+    (r"\bst(\d{3,5})[a-z]{2}", "seagate", 1e9, 1e9),
+    (r"\bct(\d{3,4})[a-z]", "crucial", 1e9, 1e9),
+)
+"""Makers' numbers: form, maker, bytes of a step; of WD with three digits (`WD101KFBX`) the first two are terabytes."""
 ROLES = {"nvme": "NVMe SSD", "ssd": "SATA SSD", "sn": "NVMe SSD"}
 
 
@@ -66,6 +92,7 @@ class Known:
     capacity_bytes: int
     sold_bytes: float
     """The capacity that its title names: of some the model is of a smaller edition."""
+    rpm: float | None
 
     @property
     def size_text(self) -> str:
@@ -91,10 +118,13 @@ class DriveQuery:
     """Without makers and sizes."""
     makers: frozenset[str]
     capacity_bytes: float | None
+    rpm: float | None = None
 
     @property
     def kind(self) -> str | None:
         """The class that the words name; what is said outright wins over what a family usually is."""
+        if self.rpm:
+            return "hard disk"
         said = next((ROLES[word] for word in ROLES if word in self.words), None)
         return said or next((FAMILIES[word] for word in sorted(self.words) if word in FAMILIES), None)
 
@@ -124,14 +154,39 @@ def find(name: str) -> str:
     spelt = suggestion.nearest(plain, names, MISSPELT) or _begun(asked)
     if spelt is not None:
         raise UsageError(f"no drive model is called `{plain}`", f"did you mean `{spelt}`?")
+    nearest, why = closest(plain)
+    if nearest is None:
+        raise UsageError(why, "`seekwise tune PATH` measures it where it is; `seekwise explain smr` says more")
+    raise UsageError(why, f"`{PREFIX}{nearest.name}` takes it; `seekwise explain models` lists all")
+
+
+def closest(plain: str) -> tuple[Known | None, str]:
+    """(the model that is most like a drive without one, the sentence that says so); none for a drive of another kind.
+    UsageError where nothing was said of it."""
+    asked, name = read(plain), plain.replace("_", " ")
+    if is_shingled(plain):
+        return None, f"{name} records shingled (SMR): {SMR_SAID}"
+    if TWO_ACTUATORS.search(plain):
+        return None, (
+            f"{name} has two actuators: two streams in its two halves get up to twice the rate, one stream gets none of it, and no model does that"
+        )
     nearest, why = _nearest(asked)
     if nearest is None:
         raise UsageError(f"no drive model is called `{plain}`", "`seekwise explain models` lists them")
-    plain = plain.replace("_", " ")
-    raise UsageError(
-        f"no drive model of {plain}; nearest: {nearest.name} ({nearest.title}), because {why}",
-        f"`{PREFIX}{nearest.name}` takes it; `seekwise explain models` lists all",
+    partly = next(
+        (
+            f". Some are shingled: {rest}"
+            for family, (*others, rest) in PARTLY_SHINGLED.items()
+            if family <= asked.words and not asked.words & {*others, "ssd", "nvme"}
+        ),
+        "",
     )
+    return nearest, f"no drive model of {name}; nearest: {nearest.name} ({nearest.title}), because {why}{partly}"
+
+
+def is_shingled(model: str | None) -> bool:
+    """Whether a maker lists the drive, `WDC WD40EFAX-68JH4N0`, as SMR."""
+    return any(word.partition("-")[0].upper() in SHINGLED for word in re.split(r"[\s_]", model or ""))
 
 
 def _begun(asked: DriveQuery) -> str | None:
@@ -152,14 +207,23 @@ def read(text: str) -> DriveQuery:
     """`WD Red 4 TB` as maker, family and capacity."""
     plain = text.lower().replace("_", " ").replace("-", " ")
     size: float | None = None
+    rpm: float | None = None
     if capacity := re.search(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(tb|gb|t|g)\b", plain):
         size = float(capacity[1]) * (1e12 if capacity[2].startswith("t") else 1e9)
         plain = plain.replace(capacity[0], " ")
+    if turns := re.search(r"\b(\d{4,5})\s*(?:rpm|u/min)|\b(5\.4|5\.9|7\.2|10|15)k\b", plain):
+        rpm = float(turns[1] or 0) or 1e3 * float(turns[2])
+        plain = plain.replace(turns[0], " ")
+    maker = set[str]()
+    for form, name, step, of_three in NUMBERS:
+        if (number := re.search(form, plain)) and size is None:
+            size = float(number[1]) * (of_three if re.match(r"wd\d{3}", number[0]) else step)
+            maker = {MAKERS[name]}
     # `970evo` is written without a space, too; `mx500` and `990p` are one word.
     plain = re.sub(r"\b(\d+)([a-z]{3,})", r"\1 \2", plain)
     words = {word for word in re.findall(r"[a-z]+\d[a-z0-9]*|[a-z]+|\d+[a-z0-9]*", plain) if len(word) > 1}
-    makers = {MAKERS[word] for word in words if word in MAKERS}
-    return DriveQuery(frozenset(word for word in words if word not in MAKERS), frozenset(makers), size)
+    makers = maker | {MAKERS[word] for word in words if word in MAKERS}
+    return DriveQuery(frozenset(word for word in words if word not in MAKERS), frozenset(makers), size, rpm)
 
 
 @functools.cache
@@ -176,8 +240,14 @@ def shipped_models() -> tuple[Known, ...]:
         short = read(f"{name} {model['name'].partition('(')[0]}")
         sold = read(model["name"]).capacity_bytes or float(capacity)
         words = short.words - set(ROLES)
-        models.append(Known(name, model["name"], _kind(model), own.makers, own.words, words, capacity, sold))
+        models.append(
+            Known(name, model["name"], _kind(model), own.makers, own.words, words, capacity, sold, _rpm(model))
+        )
     return tuple(models)
+
+
+def _rpm(model: Mapping[str, Mapping[str, Mapping[str, float]]]) -> float | None:
+    return model["parameters"]["rpm"]["value"] if "rpm" in model["parameters"] else None
 
 
 def _kind(model: Mapping[str, object]) -> str:
@@ -211,13 +281,16 @@ def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
     """(the model that shares most with what was said, what that is): class before maker, family and capacity."""
     if not (asked.kind or asked.makers or asked.capacity_bytes):
         return None, ""
-    kind = asked.kind
+    kind = asked.kind or (
+        "hard disk" if asked.makers & {"Western Digital", "Seagate"} and asked.capacity_bytes else None
+    )
     if kind is None and asked.capacity_bytes:
         kind = None if asked.makers else "hard disk"
 
-    def score(each: Known) -> tuple[bool, bool, int, float, bool]:
+    def score(each: Known) -> tuple[bool, bool, bool, int, float, bool]:
         return (
             kind is not None and each.kind == kind,
+            asked.rpm is not None and each.rpm == asked.rpm,
             bool(asked.makers & each.makers),
             len((asked.words & each.words) - set(ROLES)),
             -_distance(asked, each),
@@ -226,12 +299,13 @@ def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
 
     candidates = [model for model in shipped_models() if model.kind in TYPICAL]
     best = max(candidates, key=score)
-    if not any(score(best)[:3]) and asked.capacity_bytes is None:
+    if not any(score(best)[:4]) and asked.capacity_bytes is None:
         return None, ""
     same = [f"it is the same class ({best.kind})"] if best.kind == kind else [f"it is the nearest class ({best.kind})"]
     same += (
         [f"of the same maker ({', '.join(sorted(best.makers & asked.makers))})"] if best.makers & asked.makers else []
     )
+    same += [f"with {asked.rpm:.0f} rpm"] if asked.rpm and best.rpm == asked.rpm else []
     size = f"its capacity is {best.sizes_text}"
     if asked.capacity_bytes and _distance(asked, best) <= math.log1p(SAME_CAPACITY):
         size = f"its capacity is as asked ({best.sizes_text})"

@@ -12,8 +12,9 @@ VARIABLES = {
     "XDG_DATA_HOME": "Base of the results database; default: ~/.local/share.",
     "XDG_STATE_HOME": "Base of the state folder of users other than root; default: ~/.local/state.",
     "SEEKWISE_LAB": "Folder of the kernels and guests of `seekwise lab`; default: $XDG_CACHE_HOME/seekwise/lab.",
-    "SEEKWISE_DEBIAN": "Mirror of Debian that `seekwise lab` fetches kernels and programs from.",
+    "SEEKWISE_DEBIAN": "Mirror of Debian that `seekwise lab` fetches from, in place of the one that apt uses.",
     "XDG_CACHE_HOME": "Base of what `seekwise lab` keeps; default: ~/.cache.",
+    "SEEKWISE_BUSY": "Set to anything: a run is evaluated although other programs used most of the processors or of the drive meanwhile.",
     "NO_COLOR": "Set to anything: no colour.",
 }
 """{name: meaning}; a test compares the names with those that the program reads."""

@@ -55,10 +55,22 @@ def _decider(path: Path, *trusted: int) -> tuple[int, Path, Path]:
         if stat.S_ISLNK(status.st_mode):
             os.stat(part)  # ELOOP
             return _decider(part.parent / os.readlink(part) / path.relative_to(part), *trusted)
-        writable = stat.S_IWOTH | (stat.S_IWGRP if status.st_gid != 0 else 0)
-        if stat.S_ISDIR(status.st_mode) and status.st_mode & writable and not status.st_mode & stat.S_ISVTX:
+        if stat.S_ISDIR(status.st_mode) and _others_rename_in(part, status):
             return ANYBODY, part, path
     return 0, path, path
+
+
+def _others_rename_in(folder: Path, status: os.stat_result) -> bool:
+    """Whether users besides root and the owner may rename in it. With an access control list the group's bits are its
+    mask, and the group may be root's: acl(5)."""
+    if status.st_mode & stat.S_ISVTX or not status.st_mode & (stat.S_IWOTH | stat.S_IWGRP):
+        return False
+    if status.st_mode & stat.S_IWOTH or status.st_gid != 0:
+        return True
+    try:
+        return bool(os.getxattr(folder, "system.posix_acl_access", follow_symlinks=False))
+    except OSError:
+        return False
 
 
 def others_may_change(path: Path, *but: int) -> bool:
@@ -141,31 +153,49 @@ def make_folders(path: Path) -> None:
                 _within(folder, lambda at: os.mkdir(folder.name, dir_fd=at))  # noqa: B023 (called at once)
 
 
-def check_private(folder: Path) -> None:
-    """Refuses a folder in which somebody else can make or replace files; closes it to readers if it is ours."""
+def check_private(folder: Path, mode: int = 0o700) -> None:
+    """Refuses a folder in which somebody else can make or replace files; if it is ours, takes the rights that `mode`
+    lacks from it."""
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode):
         raise RefusedError(f"{folder} is not a folder", "remove it, or choose SEEKWISE_STATE")
     if status.st_uid not in (0, os.geteuid()):
         raise RefusedError(f"{folder} belongs to user {status.st_uid}", "remove it, or choose SEEKWISE_STATE")
-    if status.st_mode & 0o022:
+    if status.st_mode & stat.S_ISVTX and status.st_mode & 0o022 or _others_rename_in(folder, status):
         raise RefusedError(
             f"other users can write to {folder}, so its files may be forged",
-            f"look through it, then `chmod 0700 {folder}`",
+            f"look through it, then `chmod {mode:04o} {folder}`",
         )
-    above = os.lstat(folder.parent)
-    if above.st_mode & 0o022 and not above.st_mode & stat.S_ISVTX:
+    if _others_rename_in(folder.parent, os.lstat(folder.parent)):
         raise RefusedError(
             f"other users can rename files in {folder.parent}, so {folder.name} may be forged",
             f"look through it, then `chmod go-w {folder.parent}`",
         )
-    if status.st_mode & 0o077 and status.st_uid == os.geteuid():
-        os.chmod(folder, 0o700)
+    if status.st_mode & 0o777 & ~mode and status.st_uid == os.geteuid():
+        os.chmod(folder, stat.S_IMODE(status.st_mode) & mode)
 
 
-def make_private(folder: Path) -> bool:
-    """Makes a folder with mode 0700 whatever the umask, and its parents with 0755; True if it is new."""
+def _close_if_empty(folder: Path) -> None:
+    """Takes the right to write from others, where the folder is ours and nothing in it can be forged yet: it was made
+    by hand, or under a wide umask."""
+    with contextlib.suppress(OSError):
+        descriptor = open_folder(folder)
+        try:
+            status = os.fstat(descriptor)
+            is_open = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
+            if is_open and status.st_uid == os.geteuid() and not os.listdir(descriptor):
+                os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~0o022)
+                if os.listdir(descriptor):
+                    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+        finally:
+            os.close(descriptor)
+
+
+def make_private(folder: Path, mode: int = 0o700) -> bool:
+    """Makes a folder with at most this mode whatever the umask, and its parents with 0755; True if it is new. One that is
+    there and empty is closed to writers."""
     if os.path.lexists(folder):
+        _close_if_empty(folder)
         return False
     for parent in reversed(folder.parents):
         try:
@@ -177,7 +207,7 @@ def make_private(folder: Path) -> bool:
             if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM) or not parent.is_dir():
                 raise
     try:
-        os.mkdir(folder, 0o700)
+        os.mkdir(folder, mode)
     except FileExistsError:
         return False
     return True
@@ -238,7 +268,8 @@ def append(path: Path, data: bytes) -> None:
     """Adds to a file, made if it is not there, and returns when the disk has it. A link under that name is not
     followed."""
     make_folders(path.parent)
-    descriptor = _open(path, path.name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    # Without waiting for the reader of a pipe that somebody has put there.
+    descriptor = _open(path, path.name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
     try:
         os.write(descriptor, data)
         os.fsync(descriptor)

@@ -23,7 +23,7 @@ from seekwise import temporary
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seekwise.judge.observation import Verdict
+    from seekwise.judge.decision.document import UseVerdict
     from seekwise.report.of_run import Report
     from seekwise.store.database import Run, Store
     from seekwise.store.record import Record
@@ -80,8 +80,8 @@ class Analysis:
         return tuple(self.report.reasons())
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """Every comparison of two settings; none of a run of `seekwise tune`, which is judged use by use."""
+    def verdicts(self) -> tuple[UseVerdict, ...]:
+        """Every figure of every combination, or use, with its settings against the one in force: `uses` of `--json`."""
         return tuple(self.report.verdicts)
 
     @property
@@ -141,7 +141,7 @@ def run(
     chosen = chosen.model_copy(update={"backend": "simulated"})
     backend: Any = SimulatedBackend(Options(drive))
     planned = plan.make(chosen, backend.describe(chosen), seed=seed)
-    backend = spread.over(backend, "simulated", spread.parse(on, workers))
+    backend = spread.over(backend, "simulated", spread.parse(on), workers)
     backend.check(planned)
     with _store(db) as store:
         begun = execute.new_run(planned, text, drive)
@@ -164,7 +164,7 @@ def analyse(run: Simulation) -> Analysis:
     from seekwise.judge import outcome
     from seekwise.report import of_run
 
-    return Analysis(of_run.of_outcome(outcome.from_records(run.run, list(run.records))))
+    return Analysis(of_run.Report(outcome.from_records(run.run, list(run.records))))
 
 
 def plot(analysis: Analysis, name: str | None = None) -> list[Picture]:
@@ -184,8 +184,5 @@ def plot(analysis: Analysis, name: str | None = None) -> list[Picture]:
 def _store(db: str | Path | None) -> Iterator[Store]:
     from seekwise.store.database import Store
 
-    with (
-        temporary.private("library") as folder,
-        Store.open(Path(db or Path(folder) / "run.db")) as store,
-    ):
+    with temporary.private("library") as folder, Store.open(Path(db or Path(folder) / "run.db")) as store:
         yield store

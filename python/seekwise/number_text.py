@@ -83,7 +83,14 @@ def plain_settings(text: object) -> str:
     said = re.sub(r"\braid_level=raid(\d+)", r"RAID \1", str(text))
     said = re.sub(r"\bscheduler=", "", said)
     said = re.sub(r"\bchunk_kib=(\d+)", r"chunk \1 KiB", said)
-    return re.sub(r"\b([a-z]\w*)=(?=[\w.]+)", lambda found: found[1].replace("_", " ") + " ", said)
+    said = re.sub(r"\bread_ahead_kb=(\d+)", r"read-ahead \1 KiB", said)
+    return re.sub(r"\b([a-z]\w*)=(?=[-\w.]+)", lambda found: found[1].replace("_", " ") + " ", said)
+
+
+def some(names: Iterable[str], most: int) -> str:
+    """`a, b and 3 more`: the first few of many."""
+    given = list(names)
+    return ", ".join(given[:most]) + (f" and {len(given) - most} more" if len(given) > most else "")
 
 
 def listed(names: Iterable[str]) -> str:

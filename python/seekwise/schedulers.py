@@ -57,13 +57,3 @@ def _scheduler(row: dict[str, Any]) -> Scheduler:
         dash=tuple(row["chart"]["dash"]),
         marker=row["chart"]["marker"],
     )
-
-
-def testbed_modules(name: str) -> list[str]:
-    """Modules that a guest of the testbed has to load for a scheduler, as the kernel spells loaded modules."""
-    scheduler = registry().get(name)
-    return (
-        [scheduler.module.replace("-", "_")]
-        if scheduler is not None and scheduler.module and scheduler.loaded_by_testbed
-        else []
-    )

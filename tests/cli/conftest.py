@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests import preloaded, schemas
 
+from processes import wait_for_those_of
 from seekwise.errors import SeekwiseError
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
@@ -36,6 +37,8 @@ class Command:
             "XDG_DATA_HOME": str(self.state / "data"),
             "SEEKWISE_STATE": str(self.state / "state"),
             "NO_COLOR": "1",
+            # Tests run beside each other, on few processors.
+            "SEEKWISE_BUSY": "1",
             **({"PATH": self.path} if self.path is not None else {}),
         }
 
@@ -112,6 +115,7 @@ def loop(tmp_path) -> Iterator[Loop]:
     try:
         yield Loop(node.removeprefix("/dev/"), node, backing)
     finally:
+        wait_for_those_of(tmp_path)
         subprocess.run(["losetup", "-d", node], check=False, capture_output=True, timeout=60)
 
 

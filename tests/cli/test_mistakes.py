@@ -28,6 +28,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("help tnue", USAGE, "no command is called `tnue`", "did you mean `tune`?"),
     ("verify vectrs x", USAGE, "no command is called `vectrs`", "did you mean `vectors`?"),
     ("trace shwo x", USAGE, "no command is called `shwo`", "did you mean `show`?"),
+    ('tune model:“Samsung 980 PRO”', USAGE, "needs a real device", 'is quoted: "model:Samsung 980 PRO"'),
     # options
     ("run demo --buget 5s", USAGE, "no such option '--buget'", "did you mean `--budget`?"),
     ("report last --outptu x", USAGE, "no such option '--outptu'", "did you mean `--output`?"),

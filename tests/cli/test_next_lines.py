@@ -1,10 +1,13 @@
 """What the last line of a command suggests works when it is typed, whichever database the command was told to use."""
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from seekwise import invocation
 from seekwise.store import database
 
 from .test_whole_way import SIMULATED
@@ -16,8 +19,73 @@ def next_of(text: str) -> list[str]:
     """The words of the `next:` line, without `seekwise`."""
     (line,) = [line for line in text.splitlines() if line.startswith("next: ")]
     words = shlex.split(line.removeprefix("next: "), comments=True)
-    assert words[0] == "seekwise", line
+    assert Path(words[0]).name == "seekwise", line
     return words[1:]
+
+
+SECURE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Debian's, of /etc/sudoers."""
+
+
+def is_found(line: str, path: str) -> bool:
+    """Whether a shell whose programs lie in PATH finds what LINE names; `sudo` looks in its own."""
+    words = line.removeprefix("next: ")
+    asked = words.replace("sudo ", "", 1) if words.startswith("sudo ") else words
+    program = shlex.split(asked, comments=True)[0]
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.quote(program)} --version"],
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode == 0 and "seekwise" in done.stdout
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_each_suggested_line_is_found_by_a_shell_and_by_sudo(seekwise, monkeypatch, user):
+    """After `.venv/bin/seekwise` or `pipx install`, neither sudo nor a login shell of Debian's knows the name."""
+    program = Path(sys.executable).parent / "seekwise"
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setattr(invocation, "IS_ROOT", user == 0)
+    monkeypatch.setenv("PATH", SECURE_PATH)
+    for command in ("seekwise results last", "sudo seekwise apply last", "sudo seekwise tune PATH  # measures"):
+        line = invocation.line(command)
+        assert is_found(line, SECURE_PATH), line
+        assert line.startswith("sudo ") == (user != 0 and command.startswith("sudo "))
+    # A shell that knows it needs no path; sudo has a path of its own.
+    monkeypatch.setenv("PATH", f"{program.parent}:{SECURE_PATH}")
+    assert invocation.line("seekwise results last") == "seekwise results last"
+    assert is_found(invocation.line("sudo seekwise revert"), f"{program.parent}:{SECURE_PATH}")
+
+
+def test_the_next_line_of_a_program_that_no_path_has_runs_as_it_is_printed(tmp_path):
+    program = Path(sys.executable).parent / "seekwise"
+    environment = {"PATH": SECURE_PATH, "HOME": str(tmp_path), "NO_COLOR": "1"}
+
+    def typed(line: str) -> str:
+        done = subprocess.run(
+            ["sh", "-c", line], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    files = " ".join(shlex.quote(str(FIO / name)) for name in ("fio-none.1.json", "fio-bfq.1.json"))
+    said, typed_lines = typed(f"{program} import {files}"), 0
+    while (lines := [line for line in said.splitlines() if line.startswith("next: ")]) and typed_lines < 2:
+        said, typed_lines = typed(lines[0].removeprefix("next: ")), typed_lines + 1
+    assert typed_lines == 2
+
+
+def test_a_program_that_sudo_finds_is_called_by_its_name(tmp_path, monkeypatch):
+    (tmp_path / "seekwise").write_text("#!/bin/sh\n")
+    (tmp_path / "seekwise").chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "seekwise")])
+    monkeypatch.setattr(invocation, "IS_ROOT", False)
+    monkeypatch.setattr(invocation, "SECURE_PATH", str(tmp_path))
+    assert invocation.line("sudo seekwise revert") == "sudo seekwise revert"
+    # Another program of that name is not this one.
+    monkeypatch.setattr(invocation, "SECURE_PATH", "/nonexistent")
+    assert invocation.line("sudo seekwise revert") == f"sudo {tmp_path}/seekwise revert"
 
 
 def test_each_suggestion_opens_the_database_that_was_named(seekwise):

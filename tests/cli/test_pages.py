@@ -84,15 +84,13 @@ def test_a_difference_is_believed_when_a_second_pair_of_runs_shows_it(db):
     live_run(db, "after", slower=1.25, seed=9)
     once = call(db, "compare", "before", "after")
     assert "not confirmed; one pair of runs shows" in once and "worse in" not in once
-    assert json.loads(call(db, "compare", "before", "after", "--json", "--fail-if", "regression"))["counts"][
-        "unconfirmed"
-    ]
+    assert json.loads(call(db, "compare", "before", "after", "--json", "--fail-if", "worse"))["counts"]["unconfirmed"]
     live_run(db, "before", again="-2", seed=11)
     live_run(db, "after", again="-2", slower=1.25, seed=12)
     twice = call(db, "compare", "before", "after")
     assert twice.startswith("after against before: worse in") and "shown by 2 pairs of runs" in " ".join(twice.split())
     with pytest.raises(NotMetError):
-        call(db, "compare", "before", "after", "--fail-if", "regression")
+        call(db, "compare", "before", "after", "--fail-if", "worse")
 
 
 def test_two_runs_of_a_study_are_compared_and_merged_on_request(db):

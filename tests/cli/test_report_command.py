@@ -66,3 +66,12 @@ def test_a_name_of_another_kind_of_file_is_no_folder(db):
     for name in ("v1.2", "page.HTML"):
         assert call(report.command, "last", "--output", name, db=db).exit_code == 0
     assert Path("v1.2").is_dir() and Path("page.HTML").is_file()
+
+
+def test_a_page_in_markdown_says_what_why_risk_and_undo(db, tmp_path):
+    call(run.command, "study.toml", db=db)
+    call(report.command, "last", "--output", "change.md", db=db)
+    text = (tmp_path / "change.md").read_text()
+    heads = [line for line in text.splitlines() if line.startswith("#")]
+    assert heads == ["# Change of storage settings", "## What", "## Why", "## Risk", "## Undo"]
+    assert "simulated" in text.lower() and "seekwise status" in text

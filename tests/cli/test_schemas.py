@@ -98,7 +98,7 @@ def test_a_document_is_what_its_schema_says(printed, words):
 def test_a_run_from_its_trials_to_its_page(printed, tmp_path):
     (tmp_path / "small.toml").write_text(STUDY)
     found = printed("run", "small.toml", "--backend", "simulated", "--seed", "5")
-    assert found["schema"] == "seekwise.results/1" and found["records"]
+    assert found["schema"] == "seekwise.results/2" and found["records"]
     again = printed("run", "small.toml", "--backend", "simulated", "--seed", "6")
     printed("results", found["run_id"])
     printed("report", found["run_id"])

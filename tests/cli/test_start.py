@@ -11,7 +11,7 @@ import pytest
 from seekwise.cli import main
 from seekwise.control import journal
 
-HEAVY = ("numpy", "scipy", "pydantic", "sqlite3")
+HEAVY = ("numpy", "pydantic", "sqlite3")
 PROBE = """
 import sys
 from seekwise.cli.main import cli
@@ -43,7 +43,7 @@ def test_an_explanation_loads_neither_statistics_nor_validation(tmp_path):
 
 @pytest.mark.parametrize("name", ["apply", "revert", "status"])
 def test_setting_values_loads_neither_statistics_nor_studies(name, tmp_path):
-    """Two seconds of numpy, scipy and pydantic at each start, and as much memory as a small server has to spare."""
+    """Two seconds of numpy and pydantic at each start, and as much memory as a small server has to spare."""
     assert not loaded(name, "--help", tmp_path=tmp_path) & (set(HEAVY) - {"sqlite3"})
 
 
@@ -60,12 +60,11 @@ def test_summaries_read_from_the_files_are_those_of_the_commands():
 
 def test_the_glance_at_the_journal_sees_what_the_journal_sees(tmp_path, monkeypatch):
     monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path))
-    assert journal.Journal().folder == tmp_path / main.JOURNAL
-    assert main.ENTRY == journal.SUFFIX
-    (tmp_path / main.JOURNAL).mkdir()
-    (tmp_path / main.JOURNAL / ".lock").touch()
+    folder = journal.Journal().folder
+    folder.mkdir()
+    (folder / ".lock").touch()
     assert not main.something_left()
-    (tmp_path / main.JOURNAL / f"1{main.ENTRY}").touch()
+    (folder / f"1{journal.SUFFIX}").touch()
     assert main.something_left()
 
 

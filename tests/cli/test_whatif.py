@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from seekwise.cli import report, results, schemas, whatif
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure import whatif as whatif_run
-from seekwise.report import whatif_answer
 from seekwise.trace.columns import Notes
+from seekwise.workload.study.quantity import latency_text
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
 import closed_loops as loops
@@ -91,7 +91,7 @@ def test_the_tail_at_recorded_times_is_that_of_the_foreground(tmp_path, monkeypa
     found = document(path, "--vary", f"{DISK},scheduler=none", "--open")
     kept = CliRunner().invoke(results.command, ["last", "--json"], catch_exceptions=False, standalone_mode=False)
     rows = {row[0]: row for row in json.loads(kept.stdout)["table"]["rows"]}
-    assert rows["none"][-1] == whatif_answer.time_word(found["settings"][0]["open"]["p99_ms"] * 1e6)
+    assert rows["none"][-1] == latency_text(found["settings"][0]["open"]["p99_ms"] * 1e6)
     assert {"none: db", "none: cron"} < set(rows) and rows["none: cron"][-1] == "–"
 
 
@@ -244,3 +244,33 @@ def test_the_report_of_a_prediction_is_drawn(trace, tmp_path, monkeypatch):
     assert done.exit_code == 0
     page = next(tmp_path.glob("*.html")).read_text()
     assert "<svg" in page and "bfq" in page and "simulated" in page
+
+
+def test_many_alike_processes_have_the_time_that_they_took(tmp_path, monkeypatch):
+    """None of 80 has a fiftieth of all requests: the load began never, took 1e-09 s and moved 33 PB/s."""
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    notes = Notes(source="seekwise record")
+    alike = [loops.paced(notes, f"db/{number}", 50, period_ns=2e7, seed=number) for number in range(80)]
+    found = document(loops.write(tmp_path / "many.swt", notes, *alike), "--vary", "model=exos_x18,samsung_980")
+    assert found["recorded"]["elapsed_s"] == pytest.approx(0.98, rel=0.01)
+    assert found["recorded"]["iops"] == pytest.approx(4080, rel=0.01)
+    assert {each["setting"]: each["carries_load"] for each in found["settings"]} == {
+        "samsung_980": True,
+        "exos_x18": False,
+    }
+
+
+def test_one_late_request_of_another_program_stretches_no_rate(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    notes = Notes(source="seekwise record")
+    busy = loops.paced(notes, "db/1", 1000, period_ns=1e6)
+    late = loops.paced(notes, "cron/2", 1, seed=3)
+    for name in ("arrival_ns", "issue_ns", "complete_ns"):
+        late[name] += 4_000_000_000
+    path = loops.write(tmp_path / "late.swt", notes, busy, late)
+    found = document(path, "--vary", "model=samsung_980")
+    assert found["recorded"]["iops"] == pytest.approx(1000, rel=0.01)
+    assert found["settings"][0]["foreground"]["iops"] == pytest.approx(1000, rel=0.01)
+    # One request has a latency and no rate.
+    row = next(line for line in ask(path, "--vary", "model=samsung_980").stdout.splitlines() if "cron" in line)
+    assert row.split()[-3:] == ["–", "–", "–"]

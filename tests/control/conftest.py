@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from processes import wait_for_those_of
 from seekwise.control import sysfs
 from seekwise.control.journal import Journal
 
+REAL_WRITE = sysfs.write
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 TUNABLES = {
     "none": {},
@@ -24,15 +26,27 @@ TUNABLES = {
 
 
 class FakeKernel:
-    """Ties values together as Linux does; `refuse` and `alter` make it refuse or silently change a value."""
+    """Ties values together as Linux does, also those that no file shows; `refuse` and `alter` make it refuse or silently change a value."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, release: str = "6.18.44") -> None:
         self.root = root
+        self.version = tuple(map(int, release.split(".")))
+        (root / "proc/sys/kernel").mkdir(parents=True)
+        (root / "proc/sys/kernel/osrelease").write_text(f"{release}\n")
+        self.busy = 0
+        """So many writes answer EBUSY (since 6.19.7, where another write of the host adapter goes on)."""
+        self.failing_switches = 0
+        """So many switches fail for want of memory, and leave `none`."""
+        self.broken: list[str] = []
+        """What would have stopped or corrupted the kernel."""
         self.refuse: dict[str, int] = {}
         self.alter: dict[str, str] = {}
         self.written: list[tuple[str, str]] = []
         self.before_write = None
-        self.real_write = sysfs.write
+        self.tags: dict[str, int] = {}
+        """The driver's tags in use by device: what no file shows but debugfs."""
+        self.user_limit: dict[str, bool] = {}
+        self.real_write = REAL_WRITE
 
     def add_disk(self, name: str, scheduler: str = "none", **files: str) -> Path:
         folder = self.root / "sys/block" / name
@@ -44,8 +58,10 @@ class FakeKernel:
             "queue/nomerges": "0",
             "queue/rq_affinity": "1",
             "queue/write_cache": "write back",
+            "mq/0/nr_tags": "128",
             **files,
         }
+        self.tags[name], self.user_limit[name] = 128, False
         for file, text in files.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(text + "\n")
@@ -61,15 +77,41 @@ class FakeKernel:
         if name in self.refuse:
             raise OSError(self.refuse[name], os.strerror(self.refuse[name]))
         value = self.alter.get(name, value)
+        if self.busy and self.version >= (6, 19, 7) and name in ("queue/scheduler", "queue/nr_requests"):
+            self.busy -= 1
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
         if name == "queue/scheduler":
             if value not in SCHEDULERS:
                 raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+            if value == "none" and (6, 11) <= self.version < (6, 11, 3):
+                raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
             if f"[{value}]" not in path.read_text():
+                if "[bfq]" in path.read_text() and (6, 16) <= self.version < (6, 18, 3):
+                    self.broken.append("W1")
+                if self.failing_switches:
+                    self.failing_switches -= 1
+                    self._switch(folder, "none")
+                    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
                 self._switch(folder, value)
             return
+        scheduled = "[none]" not in (folder / "queue/scheduler").read_text()
+        if name == "queue/async_depth":
+            if not scheduled or value == "0":
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+            value = str(min(int(value), int((folder / "queue/nr_requests").read_text())))
+        if name == "queue/nr_requests":
+            self._bound(folder, value)
+        if name == "queue/max_sectors_kb":
+            self.user_limit[folder.name] = value != "0"
+            value = "1280" if value == "0" else value
+        before = path.read_text().strip()
         self.real_write(path, value)
         if name == "queue/nr_requests" and (folder / "queue/iosched/async_depth").exists():
-            self.real_write(folder / "queue/iosched/async_depth", value)
+            follows = before if (5, 16) <= self.version < (6, 18) else value
+            self.real_write(folder / "queue/iosched/async_depth", follows)
+        if name == "queue/nr_requests" and (folder / "queue/async_depth").exists():
+            depth = int((folder / "queue/async_depth").read_text()) * int(value) // int(before)
+            self.real_write(folder / "queue/async_depth", str(max(1, depth)))
         if name == "queue/iosched/slice_idle":
             self.real_write(folder / "queue/iosched/slice_idle_us", str(int(value) * 1000))
         if name == "queue/iosched/slice_idle_us":
@@ -82,18 +124,36 @@ class FakeKernel:
         if name == "queue/wbt_lat_usec" and value == "-1":
             self.real_write(path, "75000")
 
+    def _bound(self, folder: Path, value: str) -> None:
+        """Linux v6.18 block/blk-sysfs.c queue_requests_store: the number shown is not written again, and under `none` it
+        is the depth of the driver's tags."""
+        if (
+            value != (folder / "queue/nr_requests").read_text().strip()
+            and "[none]" in (folder / "queue/scheduler").read_text()
+        ):
+            if int(value) > int((folder / "mq/0/nr_tags").read_text()):
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+            self.tags[folder.name] = int(value)
+        elif int(value) > 256 and ((6, 16, 4) <= self.version < (6, 16, 11) or self.version == (6, 17, 0)):
+            self.broken.append("N1")
+
     def _switch(self, folder: Path, scheduler: str) -> None:
         listed = " ".join(f"[{name}]" if name == scheduler else name for name in SCHEDULERS)
         (folder / "queue/scheduler").write_text(listed + "\n")
         (folder / "queue/nr_requests").write_text("128\n" if scheduler == "none" else "256\n")
         if scheduler == "bfq":
             (folder / "queue/wbt_lat_usec").write_text("0\n")
+        depth = folder / "queue/async_depth"
+        if self.version >= (7, 0):
+            depth.write_text({"none": "128\n", "mq-deadline": "256\n"}.get(scheduler, "192\n"))
         tunables = folder / "queue/iosched"
         for old in tunables.glob("*"):
             old.unlink()
         if TUNABLES[scheduler]:
             tunables.mkdir(exist_ok=True)
             for name, text in TUNABLES[scheduler].items():
+                if name == "async_depth" and depth.exists():
+                    continue
                 (tunables / name).write_text(text + "\n")
 
 
@@ -141,6 +201,7 @@ def loop(tmp_path):
     name = node.removeprefix("/dev/")
     before = read_settings(name)
     yield name
+    wait_for_those_of(tmp_path)
     after = read_settings(name)
     subprocess.run(["losetup", "--detach", node], check=True)
     assert after == before

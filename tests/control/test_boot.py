@@ -19,7 +19,7 @@ def test_the_unit_restores_with_a_journal_that_cannot_be_written(kernel, tmp_pat
     rewrite(journal, start_ticks=1)  # the process is gone
     monkeypatch.setattr(boot, "_read_only", lambda folder: True)
     said = boot.restore(tmp_path / "run")
-    assert "[mq-deadline]" in (folder / "queue/scheduler").read_text() and "sda is as before" in said[0]
+    assert "[mq-deadline]" in (folder / "queue/scheduler").read_text() and "sda restored" in said[0]
     assert not (tmp_path / "run").exists()
     assert not journal.is_empty(), "closed by the next seekwise that can write"
     assert boot.restore(tmp_path / "run") == ["sda had its previous settings already"]
@@ -28,5 +28,7 @@ def test_the_unit_restores_with_a_journal_that_cannot_be_written(kernel, tmp_pat
 def test_the_unit_does_not_come_before_what_udevd_waits_for():
     """udevd comes after systemd-sysusers, which comes after systemd-remount-fs: before that one and after udevd is a cycle."""
     text = (UNITS / "seekwise-restore.service").read_text()
-    assert [line for line in text.splitlines() if line.startswith("Before=")] == ["Before=local-fs-pre.target"]
+    assert [line for line in text.splitlines() if line.startswith("Before=")] == [
+        "Before=local-fs-pre.target shutdown.target"
+    ]
     assert "ExecStart=/usr/bin/seekwise revert --at-boot" in text

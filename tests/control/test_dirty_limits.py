@@ -63,7 +63,7 @@ def test_what_a_killed_run_left_is_restored_from_its_journal(original, tmp_path)
     journal = Journal(tmp_path)
     item = settings.item_for("vm", FOLDER, Path("/"), {"dirty_bytes": "1", "dirty_background_bytes": "1"})
     entry = journal.open("changed", [item])
-    settings.write_values("vm", FOLDER, {"dirty_bytes": str(64 << 20), "dirty_background_bytes": str(16 << 20)})
+    settings.write_values("vm", FOLDER, {"dirty_bytes": str(64 << 20), "dirty_background_bytes": str(16 << 20)}, {})
     assert now() != original
     outcome = recovery.restore(entry, journal, own=True)
     assert outcome.state == "restored", outcome.sentences

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from seekwise.control import recovery
-from seekwise.control.lock import devices_locked
+from seekwise.control.lock import devices_locked, holder, users_kept_out
 from seekwise.control.settings import changed
 from seekwise.control.state import runtime_folder
 from seekwise.errors import RefusedError
@@ -79,4 +79,27 @@ def test_two_runs_of_one_user_exclude_each_other(kernel):
     with devices_locked(["sda"], kernel.root), devices_locked(["sda"], kernel.root):
         assert preview({"sda": {"scheduler": "bfq"}}, kernel.root).lines.set
     with devices_locked(["sda"], kernel.root):
+        pass
+
+
+def test_a_user_is_refused_while_root_s_change_waits(kernel, monkeypatch):
+    """Root itself goes on: its journal tells it, and the way back must be free."""
+    kernel.add_disk("sda")
+    kernel.add_disk("sdb")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    with users_kept_out(["sda"], kernel.root):
+        assert holder("sda", kernel.root) is None
+        monkeypatch.setattr("os.geteuid", lambda: 4242)
+        with pytest.raises(RefusedError, match="sda: a change by root waits"), devices_locked(["sda"], kernel.root):
+            pytest.fail("must not be entered")
+        with devices_locked(["sdb"], kernel.root):
+            assert holder("sdb", kernel.root) is not None
+    with devices_locked(["sda"], kernel.root), users_kept_out(["sda"], kernel.root):
+        pass
+
+
+@needs_root
+def test_root_takes_its_device_while_users_are_kept_out(kernel):
+    kernel.add_disk("sda")
+    with users_kept_out(["sda"], kernel.root), devices_locked(["sda"], kernel.root):
         pass

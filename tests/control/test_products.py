@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.errors import FULL, RefusedError, SeekwiseError, reason
+from seekwise import files
+from seekwise.errors import FULL, MissingError, RefusedError, SeekwiseError, reason
 from seekwise.files import _as_user, _open, append, claim, fresh, make_folders, new_product, write_product, write_whole
+from seekwise.settings import history
 from seekwise.store.database import Store
 
 from .nobody import AS_NOBODY, NOBODY
@@ -411,3 +414,62 @@ def test_the_child_has_only_the_users_rights_and_that_user_cannot_end_it():
     assert _as_user(NOBODY, rights) is None
     with pytest.raises(OSError, match="Input/output error"):
         _as_user(NOBODY, lambda: os.kill(os.getpid(), 9))
+
+
+ACL_OF_NOBODY = b"".join(
+    struct.pack("<HHI", tag, rights, user)
+    for tag, rights, user in (
+        (1, 7, 2**32 - 1),
+        (2, 7, NOBODY),
+        (4, 5, 2**32 - 1),
+        (16, 7, 2**32 - 1),
+        (32, 5, 2**32 - 1),
+    )
+)
+"""`user::rwx, user:nobody:rwx, group::r-x, mask::rwx, other::r-x` (Linux v6.12 include/uapi/linux/posix_acl_xattr.h)."""
+
+
+@needs_root
+@pytest.mark.parametrize(
+    "write", [lambda path: files.write_product(path, "ours"), lambda path: files.append(path, b"ours")]
+)
+def test_root_follows_no_link_in_a_folder_that_an_access_control_list_opens(tmp_path, monkeypatch, write):
+    shared, victim = tmp_path / "shared", tmp_path / "victim"
+    shared.mkdir(mode=0o755)
+    victim.mkdir(mode=0o700)
+    try:
+        os.setxattr(shared, "system.posix_acl_access", struct.pack("<I", 2) + ACL_OF_NOBODY)
+    except OSError as error:
+        pytest.skip(f"no access control lists here: {error}")
+    assert shared.stat().st_gid == 0 and shared.stat().st_mode & 0o777 == 0o775
+    assert files.others_may_change(shared)
+    (shared / "place").symlink_to(victim)
+    with pytest.raises(OSError):
+        write(shared / "place" / "report.html")
+    assert list(victim.iterdir()) == []
+    with pytest.raises(RefusedError, match="other users can rename"):
+        files.check_private(_made(shared / "state"))
+    os.removexattr(shared, "system.posix_acl_access")
+    shared.chmod(0o755)
+    write(shared / "place" / "report.html")
+    assert [path.name for path in victim.iterdir()] == ["report.html"]
+
+
+def _made(folder):
+    files.make_private(folder)
+    return folder
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
+    """`revert` hung for good where the history was a pipe without a reader."""
+    os.mkfifo(tmp_path / "history.jsonl")
+    with pytest.raises(OSError, match="No such device or address"):
+        files.append(tmp_path / "history.jsonl", b"{}\n")
+    with pytest.raises(OSError):
+        files.write_product(tmp_path / "history.jsonl", b"x")
+    with pytest.raises(MissingError, match=r"history\.jsonl cannot be written"):
+        history.reverted(tmp_path)
+    assert history.applications(tmp_path) == []
+    files.write_whole(tmp_path / "history.jsonl", b"")
+    assert (tmp_path / "history.jsonl").is_file()

@@ -10,8 +10,9 @@ import pytest
 
 from seekwise.control import recovery
 from seekwise.control.journal import SUFFIX, Journal, _line
-from seekwise.control.settings import changed
-from seekwise.errors import RefusedError
+from seekwise.control.settings import changed, has_another_file
+from seekwise.control.switching import switching
+from seekwise.errors import RefusedError, SeekwiseError
 
 from .conftest import needs_root, tree
 
@@ -127,6 +128,96 @@ def test_a_device_that_was_replaced_in_the_same_boot_is_left_alone(kernel, journ
     assert journal.is_empty()
 
 
+ATTACHED = {"loop/backing_file": "/srv/a.img", "diskseq": "7"}
+
+
+def attach(folder, file: str | None, diskseq: str | None) -> None:
+    for name, text in (("loop/backing_file", file), ("diskseq", diskseq)):
+        (folder / name).unlink(missing_ok=True)
+        if text is not None:
+            (folder / name).write_text(f"{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "diskseq", "restored"),
+    [
+        ("/srv/b.img", "9", False),
+        ("/srv/b.img", None, False),  # before Linux 5.15
+        ("/srv/a.img", "9", True),  # attached again
+        ("/srv/a.img (deleted)", "7", True),
+        ("/srv/moved.img", "7", True),
+        (None, "8", True),  # detached: the next file must not find our values
+    ],
+)
+def test_a_loop_device_with_another_file_keeps_that_file_s_settings(kernel, journal, file, diskseq, restored):
+    folder = kernel.add_disk("loop3", **ATTACHED)
+    killed_inside({"loop3": {"scheduler": "bfq", "read_ahead_kb": 64}}, kernel.root, journal)
+    attach(folder, file, diskseq)
+    (outcome,) = recovery.restore_left_behind(journal)
+    assert ("[none]" in (folder / "queue/scheduler").read_text()) == restored
+    assert (folder / "queue/read_ahead_kb").read_text() == ("128\n" if restored else "64\n")
+    assert ("has another file than /srv/a.img" in outcome.sentences[0]) != restored
+    assert outcome.state == "restored" and journal.is_empty()
+
+
+@pytest.mark.parametrize("switched", [False, True])
+def test_a_living_run_leaves_a_loop_device_alone_that_got_another_file(kernel, journal, capfd, switched):
+    folder = kernel.add_disk("loop3", **ATTACHED)
+    wanted = {"loop3": {"scheduler": "bfq"}}
+    if switched:
+        with switching([wanted], kernel.root, journal) as switch:
+            switch.to(wanted)
+            attach(folder, "/srv/b.img", "9")
+            kernel.write(folder / "queue/scheduler", "kyber")
+            with pytest.raises(SeekwiseError, match="another drive"):
+                switch.to(wanted)
+            switch.to_original()
+    else:
+        with changed(wanted, root=kernel.root, journal=journal):
+            attach(folder, "/srv/b.img", "9")
+            kernel.write(folder / "queue/scheduler", "kyber")
+    assert "[kyber]" in (folder / "queue/scheduler").read_text()
+    assert "loop3 has become another drive" in capfd.readouterr().err and journal.is_empty()
+
+
+def test_a_drive_that_was_replaced_meanwhile_gets_nothing_of_the_one_before(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    with changed({"sda": {"scheduler": "bfq"}}, root=kernel.root, journal=journal):
+        folder.rename(kernel.root / "old")
+        now = tree(kernel.add_disk("sda", "kyber"))
+    assert tree(folder) == now
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_an_entry_from_before_files_were_noted_restores_as_then(kernel, journal, old):
+    folder = kernel.add_disk("loop3", **ATTACHED)
+    before = tree(folder)
+    killed_inside({"loop3": {"scheduler": "bfq"}}, kernel.root, journal)
+    (path,) = journal.folder.glob(f"*{SUFFIX}")
+    first, line, last = path.read_text().splitlines(keepends=True)
+    item = json.loads(line.partition(" ")[2])
+    assert item["identity"].pop("file") == "/srv/a.img" and item["identity"].pop("attachment").endswith(" 7")
+    if old:
+        path.write_text("".join([first, _line(item), last]))
+    recovery.restore_left_behind(journal)
+    assert tree(folder) == before
+
+
+def test_after_a_reboot_the_number_of_an_attachment_says_nothing(kernel, journal):
+    """Diskseq starts again with each boot: the same number there is no sign of the same file."""
+    folder = kernel.add_disk("loop3", **ATTACHED)
+    killed_inside({"loop3": {"scheduler": "bfq"}}, kernel.root, journal)
+    (entry,) = journal.entries()
+    then = entry.items[0]["identity"]
+    now = {**then, "file": "/srv/b.img"}
+    assert not has_another_file(then, now)
+    assert has_another_file({**then, "attachment": "another-boot 7"}, now)
+    assert not has_another_file({**then, "attachment": "another-boot 7"}, {**now, "file": "/srv/a.img"})
+    kernel.write(folder / "queue/scheduler", "none")
+    rewrite(journal, boot_id="another")
+    assert recovery.restore_left_behind(journal)[0].state == "restored" and journal.is_empty()
+
+
 def test_a_vanished_device_closes_its_entry(kernel, journal):
     folder = kernel.add_disk("sda")
     killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
@@ -190,7 +281,7 @@ def test_a_newer_entry_stands_alone_and_nothing_more_is_changed_until_it_is_gone
 
 def killed_inside_checked(wanted, root, journal) -> None:
     """As a seekwise would that started before the newer one left its entry."""
-    check, Journal.check = Journal.check, lambda self: None
+    check, Journal.check = Journal.check, lambda *_: None
     try:
         killed_inside(wanted, root, journal)
     finally:
@@ -216,6 +307,17 @@ def test_what_is_no_entry_of_ours_blocks_no_other_entry_and_is_said(kernel, jour
     assert tree(folder) == before
     assert {outcome.entry.kind: outcome.state for outcome in outcomes} == {"untrusted": "failed", "changed": "restored"}
     assert os.path.lexists(odd)
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_that_is_called_like_a_draft_keeps_no_command_waiting(kernel, journal):
+    folder = kernel.add_disk("sda")
+    before = tree(folder)
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    os.mkfifo(journal.folder / f".x{SUFFIX}.123", 0o600)
+    journal.remove_drafts()
+    assert not list(journal.folder.glob(".x*"))
+    assert [outcome.state for outcome in recovery.revert_all(journal)] == ["restored"] and tree(folder) == before
 
 
 def test_a_damaged_line_is_a_failure_although_the_rest_is_restored(kernel, journal):

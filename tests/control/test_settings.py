@@ -364,3 +364,48 @@ def test_a_state_folder_that_is_lost_meanwhile_keeps_nothing_from_being_restored
             monkeypatch.setattr(type(journal.folder), "unlink", refuses)
     assert tree(folder) == before
     assert ("cannot be removed (Read-only file system)" in capsys.readouterr().err) == (what == "read-only")
+
+
+def test_an_attribute_that_nobody_knows_comes_back_where_our_switch_moved_it(kernel, journal, capsys):
+    folder = kernel.add_disk("sda", "mq-deadline", **{"queue/of_next_year": "7", "queue/other": "1"})
+
+    def follow(name, value):
+        if name == "queue/scheduler" and value == "kyber":
+            kernel.real_write(folder / "queue/of_next_year", "3")
+
+    kernel.before_write = follow
+    with changed({"sda": {"scheduler": "kyber"}}, root=kernel.root, journal=journal) as seen:
+        assert "queue/of_next_year" not in seen["sda"]
+        assert (folder / "queue/of_next_year").read_text() == "3\n"
+        assert "queue/of_next_year moved with it: 7 → 3" in capsys.readouterr().err
+    assert (folder / "queue/of_next_year").read_text() == "7\n"
+
+
+def test_an_attribute_that_nobody_knows_comes_back_after_a_kill(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline", **{"queue/of_next_year": "7"})
+    item = settings.item_for("sda", folder, kernel.root, {"queue/scheduler": "kyber"})
+    kernel.real_write(folder / "queue/of_next_year", "3")
+    assert settings.restore_item(item, settings.touched(item, None)) == []
+    assert (folder / "queue/of_next_year").read_text() == "7\n"
+
+
+def test_an_attribute_that_nobody_knows_stays_as_another_program_set_it(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline", **{"queue/of_next_year": "7"})
+    with changed({"sda": {"read_ahead_kb": "64"}}, root=kernel.root, journal=journal):
+        kernel.real_write(folder / "queue/of_next_year", "3")
+    assert (folder / "queue/of_next_year").read_text() == "3\n"
+
+
+def test_a_figure_that_nobody_knows_and_that_moves_by_itself_keeps_no_entry_open(kernel, journal, capsys):
+    folder = kernel.add_disk("sda", "mq-deadline", **{"queue/of_next_year": "7"})
+
+    def count(name, value):
+        kernel.real_write(folder / "queue/of_next_year", "8")
+        if name == "queue/of_next_year":
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    kernel.before_write = count
+    with changed({"sda": {"scheduler": "kyber"}}, root=kernel.root, journal=journal):
+        pass
+    assert "queue/of_next_year does not come back; it is 8" in capsys.readouterr().err
+    assert journal.is_empty()

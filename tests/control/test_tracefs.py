@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.cli import main
 from seekwise.control import recovery, tracefs
 from seekwise.errors import MissingError
 
@@ -101,7 +100,3 @@ def test_a_refused_mount_says_so(unmounted, monkeypatch):
     with pytest.raises(MissingError) as error, tracefs.instance([(8, 0)]):
         pass
     assert "to mount them was refused (Operation not permitted)" in error.value.message
-
-
-def test_the_glance_at_the_kernel_sees_our_mount():
-    assert str(tracefs.OWN / "instances") == main.OWN_TRACING

@@ -8,6 +8,7 @@ import pytest
 
 from seekwise import _core, drive_names
 from seekwise.errors import UsageError
+from seekwise.report.explain import explain
 
 
 @pytest.mark.parametrize("name", _core.drive_models())
@@ -79,3 +80,55 @@ def test_a_word_that_was_begun_suggests_the_model_and_a_smaller_edition_says_wha
     smaller = next(model for model in drive_names.shipped_models() if model.name == "samsung_980")
     assert smaller.capacity_bytes < 0.5 * smaller.sold_bytes
     assert smaller.sizes_text.startswith("1 TB") and "400 GB" in smaller.sizes_text
+
+
+OF_ANOTHER_KIND = {
+    "WD40EFAX": "records shingled (SMR)",
+    "WDC WD40EFAX-68JH4N0": "records shingled (SMR)",
+    "ST8000DM004": "records shingled (SMR)",
+    "Exos 2X18": "has two actuators",
+    "Seagate MACH.2": "has two actuators",
+}
+
+
+@pytest.mark.parametrize("said", OF_ANOTHER_KIND)
+def test_a_drive_of_another_kind_has_no_nearest_model(said):
+    with pytest.raises(UsageError) as raised:
+        drive_names.find(said)
+    assert OF_ANOTHER_KIND[said] in raised.value.message and "nearest" not in raised.value.message
+
+
+@pytest.mark.parametrize(("said", "is_partly"), [("WD Red", True), ("WD Red Pro 4TB", False), ("Seagate Barracuda 4tb", True), ("WD Red SSD", False), ("Exos 14tb", False)])  # fmt: skip
+def test_a_family_of_which_some_are_shingled_says_so(said, is_partly):
+    assert ("Some are shingled" in drive_names.closest(said)[1]) == is_partly
+
+
+@pytest.mark.parametrize(
+    ("said", "makers", "capacity_bytes", "rpm"),
+    [
+        ("WD40EFRX", {"Western Digital"}, 4e12, None),
+        ("WD101KFBX", {"Western Digital"}, 10e12, None),
+        ("ST4000VN008", {"Seagate"}, 4e12, None),
+        ("CT1000MX500SSD1", {"Crucial"}, 1e12, None),
+        ("7200 rpm 4 TB", set(), 4e12, 7200),
+        ("15k sas 600 GB", set(), 6e11, 15_000),
+        ("990 pro", set(), None, None),
+    ],
+)
+def test_makers_numbers_and_revolutions_are_understood(said, makers, capacity_bytes, rpm):
+    asked = drive_names.read(said)
+    assert (asked.makers, asked.capacity_bytes, asked.rpm) == (makers, capacity_bytes, rpm)
+
+
+@pytest.mark.parametrize(("said", "begins"), [("WD Red", "No drive model of WD Red; nearest"), ("18 TB", "No drive model of 18 TB; nearest: exos_x18"), ("Exos 2X18", "Exos 2X18 has two actuators")])  # fmt: skip
+def test_explain_answers_for_a_drive_without_a_model(said, begins):
+    assert explain(said).text.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [("Micron 5300", "sata"), ("Samsung PM893", "sata"), ("Micron 7450", "nvme"), ("WD SN640", "nvme")],
+)
+def test_lines_of_servers_have_their_kind(word, kind):
+    asked = drive_names.read(word)
+    assert asked.kind == {"sata": "SATA SSD", "nvme": "NVMe SSD"}[kind]

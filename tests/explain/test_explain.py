@@ -104,3 +104,18 @@ def test_exit_finds_the_statuses_and_no_page_names_an_option_that_is_not_there()
     for word in ("trim", "study", "exit-status"):
         for name, option in re.findall(r"`seekwise (\w+) [^`]*?(--[a-z-]+)", explain(word).text):
             assert name not in known or option in known[name], (word, name, option)
+
+
+WORDS = (
+    "virtio vm iothread io.max io.latency io.cost iocost cgroup no_read_workqueue dm-crypt luks bcache dm-cache smr cmr zoned zns multipath "
+    "rotational rpm uas usb usb-storage fdatasync barrier plp wal iostat %util await aqu-sz svctm vmstat psi biosnoop poll_queues irq iscsi nvme-of "
+    "nfs ceph lun sas scsi FPDMA zfs ashift recordsize swap zram noatime speed_limit_max sync_speed_min group_thread_cnt tlc m.2 alignment 4kn 512e "
+    "bs smart reallocated temperature vm.dirty_ratio blockdev hdparm docker nice mb/s mbps stall timeout adios"
+)
+TYPED = WORDS.split()
+
+
+@pytest.mark.parametrize("word", TYPED)
+def test_a_word_that_administrators_type_has_an_entry(word):
+    """Typed by people who came with outputs and threads that hold these words."""
+    assert explain(word).text

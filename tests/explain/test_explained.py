@@ -8,10 +8,8 @@ import pytest
 
 from seekwise import environment
 from seekwise.errors import UsageError
-from seekwise.judge import observation as study_words
-from seekwise.judge.decision import verdicts as live_words
+from seekwise.judge.decision import verdicts
 from seekwise.judge.observe import METRICS
-from seekwise.report.content import METRIC_TITLES
 from seekwise.report.explain import explain
 from seekwise.workload.study import uses
 from seekwise.workload.study.study import BackendName
@@ -28,8 +26,8 @@ def unknown(words: list[str]) -> list[str]:
 
 
 def test_verdicts_metrics_and_provenance_are_explained():
-    words = [*typing.get_args(study_words.Word), *typing.get_args(live_words.Word), *typing.get_args(BackendName)]
-    words += [*METRICS, *typing.get_args(uses.Judged), *METRIC_TITLES.values()]
+    words = [*typing.get_args(verdicts.Word), *typing.get_args(BackendName)]
+    words += [*METRICS, *typing.get_args(uses.Judged)]
     assert not unknown(words)
 
 

@@ -9,7 +9,7 @@ import pytest
 from report.sample_live import live_outcome
 from seekwise.cli import _output
 from seekwise.cli import explain as command
-from seekwise.report import advised
+from seekwise.report import of_run
 from seekwise.report.explain import explain, words
 from seekwise.workload import purpose
 
@@ -54,9 +54,9 @@ def test_a_purpose_is_explained(name):
 def test_advise_names_the_purposes_that_were_measured(capsys):
     found = live_outcome(3)
     assert found.decided.by_purpose
-    advised.of_tune(found, None, None).show(_output.console(width=80))
+    of_run.Report(found).advised().show(_output.console(width=80))
     said = " ".join(capsys.readouterr().out.split())
     for name in purpose.PURPOSES:
         assert (f"`--for {name}` ({purpose.PURPOSES[name]})" in said) == (name in found.decided.by_purpose)
-    advised.of_tune(found, next(iter(found.decided.by_purpose)), None).show(_output.console(width=80))
+    of_run.Report(found).advised(next(iter(found.decided.by_purpose))).show(_output.console(width=80))
     assert "For one purpose" not in capsys.readouterr().out

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from seekwise import importing
+from seekwise.errors import SeekwiseError
 from seekwise.importing.result import parse_given
 from seekwise.judge.believable import implausible
 from seekwise.report import of_run
@@ -220,3 +221,148 @@ def test_depths_of_several_loads_are_compared_where_a_load_has_several(tmp_path)
         "random read 100 IOPS at depth 1, 100 at 8; random write 100 IOPS at depth 1, 100 at 8, 100 at 32"
         in headline_of(sorted(tmp_path.glob("*.json")), tmp_path)
     )
+
+
+def test_sysbench_11_is_read_with_its_rates_and_behind_a_prompt():
+    for name in ("rndrw.txt", "prompt.txt"):
+        record, phase = one(f"31-sysbench-1.1/{name}")
+        assert (phase.operation, record.factors["threads"], record.factors["block_bytes"]) == ("mixed", 4, 16384)
+        assert phase.iops == pytest.approx(2000, abs=0.01)
+        assert mb_s(phase) == pytest.approx(32.768)
+        assert phase.elapsed_s == pytest.approx(299.843, abs=0.001)
+
+
+def test_a_cpu_test_of_sysbench_in_the_same_file_is_passed_over(tmp_path):
+    text = (CASES / "31-sysbench-1.1/rndrw.txt").read_text()
+    cpu = "sysbench 1.1.0\n\nPrime numbers limit: 10000\n\nGeneral statistics:\n    total time:  10.0s\n"
+    (tmp_path / "x.txt").write_text(cpu + text)
+    (record,) = importing.read([tmp_path / "x.txt"])[1]
+    assert record.phases[0].iops == pytest.approx(2000, abs=0.01)
+
+
+def test_output_within_a_document_of_ansible_is_read(tmp_path):
+    record, phase = one("32-ansible-register/result.json")
+    assert (phase.operation, phase.iops, record.factors["iodepth"]) == ("rand_read", 5000, 16)
+    document = json.loads((CASES / "32-ansible-register/result.json").read_text())
+    shown = {"results": [{"stdout_lines": document["stdout_lines"]}]}
+    (tmp_path / "debug.txt").write_text(
+        f"TASK [debug] ***\nok: [db1] => {json.dumps(shown, indent=4)}\n\nPLAY RECAP ***\n"
+    )
+    log = "".join(json.dumps({"log": line + "\n", "stream": "stdout"}) + "\n" for line in document["stdout_lines"])
+    (tmp_path / "container-json.log").write_text(log)
+    text = (CASES / "31-sysbench-1.1/rndrw.txt").read_text()
+    (tmp_path / "sysbench.json").write_text(json.dumps({"rc": 0, "stdout": text}))
+    for name, iops in (("debug.txt", 5000), ("container-json.log", 5000), ("sysbench.json", 2000)):
+        (record,) = importing.read([tmp_path / name])[1]
+        assert record.phases[-1].iops == pytest.approx(iops, abs=0.01), name
+
+
+MONITORS = {
+    "iostat -x": "Device            r/s     rkB/s  aqu-sz  %util\nsda  2.00 100.00 0.03 1.5\n",
+    "vmstat": "procs -----------memory---------- ---swap-- -----io----\n r  b   swpd   free\n",
+    "pidstat": "10:00:01 AM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n",
+    "diskstats": "   8       0 sda 72541 3512 5122 55 1 2 3 4 5 6 7 0 0 0 0\n",
+    "pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+    "biolatency": "     usecs               : count     distribution\n",
+}
+
+
+@pytest.mark.parametrize("name", ["iostat.txt", "iostat.json", "sar.txt", *MONITORS])
+def test_counters_are_named_with_what_answers(name, tmp_path):
+    path = CASES / "33-monitor-outputs" / name
+    if name in MONITORS:
+        (path := tmp_path / "x.txt").write_text(MONITORS[name])
+    with pytest.raises(SeekwiseError, match="counters of a running machine, not a benchmark") as caught:
+        importing.read([path])
+    assert "sudo seekwise doctor PATH --watch 30s" in str(caught.value.hint)
+
+
+OTHER_FILES = {
+    "job.fio": ("[global]\nioengine=libaio\n[a]\nrw=randread\n", "fio --output-format=json+"),
+    "dmesg.txt": ("[    1.803420] ata12.00: ATA-10: X\n", "seekwise devices --ncq FILE"),
+    "lsblk.txt": ("NAME   MAJ:MIN RM   SIZE RO TYPE MOUNTPOINT\n", "seekwise status --all"),
+    "smart.txt": ("=== START OF INFORMATION SECTION ===\n", "sudo seekwise doctor"),
+    "trace.txt": ("  8,0    3        1     0.000000000   697  G   W 223490 + 8 [k]\n", "seekwise trace show FILE"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FILES)
+def test_a_file_that_another_command_reads_is_said_to_be_so(name, tmp_path):
+    text, command = OTHER_FILES[name]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(SeekwiseError) as caught:
+        importing.read([tmp_path / name])
+    assert command in str(caught.value.hint)
+
+
+def test_the_table_of_fio_cdm_is_read_by_load_and_direction():
+    _, records = read("48-fio-cdm/cdm.txt")
+    found = {
+        (r.phases[0].operation, r.factors["block_bytes"], r.factors["iodepth"], r.factors["threads"]): r.phases[0]
+        for r in records
+    }
+    rates = {key: round(mb_s(phase), 1) for key, phase in found.items() if key[0] in ("rand_read", "seq_write")}
+    assert rates == {
+        ("rand_read", 4096, 32, 16): 1638.4, ("rand_read", 4096, 1, 1): 53.2,
+        ("seq_write", 2**20, 8, 1): 2050, ("seq_write", 2**20, 1, 1): 1460,
+    }  # fmt: skip
+    assert found["rand_write", 4096, 32, 16].latency_mean_ns == 5.119e6
+    assert round(mb_s(found["mixed", 4096, 32, 16])) == 430
+
+
+def test_the_table_of_fio_cdm_without_mixed_loads_and_without_iops(tmp_path):
+    table = "|Name        |  Read(MB/s)| Write(MB/s)|\n|------------|\n|SEQ1M Q8 T1 |     2354.63|     1126.46|\n"
+    (tmp_path / "x.txt").write_text(table)
+    _, records = importing.read([tmp_path / "x.txt"])
+    assert [round(mb_s(record.phases[0]), 2) for record in records] == [2354.63, 1126.46]
+
+
+def test_the_last_lines_of_fio_are_read_with_their_command():
+    notes, (record,) = read("52-fio-summary-lines/post.txt")
+    (phase,) = record.phases
+    assert (phase.operation, phase.elapsed_s, record.factors["block_bytes"]) == ("mixed", 60.001, 4096)
+    assert mb_s(phase) == pytest.approx(273.6, abs=0.1)
+    assert any("no latencies" in note for note in notes)
+
+
+FIO_LINES = {
+    "fio --name=t --rw=randread --bs=4k --iodepth=32 --ioengine=libaio --numjobs=4\n   read: IOPS=12.3k, BW=48.1MiB/s (50.4MB/s)(1443MiB/30003msec)\n"
+    "    clat (usec): min=120, max=81234, avg=10321.12, stdev=1421.11\n": ("rand_read", 12_315, 4, 32),
+    "[global]\nbs=128k\niodepth=8\nioengine=libaio\n[seq]\nrw=write\n\nRun status group 0 (all jobs):\n"
+    "  WRITE: bw=131MiB/s (137MB/s), 131MiB/s-131MiB/s (137MB/s-137MB/s), io=7832MiB (8213MB), run=60001-60001msec\n": ("seq_write", 1044, 1, 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FIO_LINES)
+def test_figures_of_fio_without_a_job_line_are_read(text, tmp_path):
+    (tmp_path / "x.txt").write_text(text)
+    (record,) = importing.read([tmp_path / "x.txt"])[1]
+    (phase,) = record.phases
+    found = (phase.operation, phase.iops, record.factors["threads"], record.factors["iodepth"])
+    operation, iops, threads, depth = FIO_LINES[text]
+    assert found == (operation, pytest.approx(iops, rel=0.002), threads, depth)
+
+
+def test_the_last_lines_of_fio_alone_ask_what_was_done(tmp_path):
+    line = "   READ: bw=131MiB/s (137MB/s), 131MiB/s-131MiB/s (137MB/s-137MB/s), io=7832MiB (8213MB), run=60001-60001msec\n"
+    (tmp_path / "x.txt").write_text(f"Run status group 0 (all jobs):\n{line}")
+    with pytest.raises(SeekwiseError, match="rw=") as caught:
+        importing.read([tmp_path / "x.txt"])
+    assert "--given operation=rand_read" in str(caught.value.hint)
+    (record,) = importing.read([tmp_path / "x.txt"], given=parse_given(["operation=rand_read"]))[1]
+    assert "block_bytes" not in record.factors
+
+
+def test_the_csv_of_phoronix_has_a_set_up_in_each_column():
+    notes, records = read("53-phoronix-csv/disk.csv")
+    found = {(r.setting, r.phases[0].operation): r.phases[0].details["as_printed"]["MB/s"] for r in records}
+    assert found == {
+        ("none", "rand_read"): 1450, ("bfq", "rand_read"): 1210, ("none", "seq_write"): 2730, ("bfq", "seq_write"): 2705,
+    }  # fmt: skip
+    assert records[0].factors["block_bytes"] == 4096
+    assert any("1450 printed" in note for note in notes)
+
+
+def test_of_sizes_that_vary_the_plan_has_their_mean():
+    run, _ = importing.read([CASES / "29-bssplit/bssplit.json"])
+    assert run.plan["combinations"][0]["load"]["block_bytes"] == 34_816

@@ -243,6 +243,46 @@ def test_files_of_one_set_up_that_differ_by_a_number_are_repeats_and_that_is_sai
     assert "hold the same figures: is one a copy of the other?" in notes(run)
 
 
+def test_documents_under_keys_are_the_set_ups_of_those_names_and_under_names_of_loads_are_not(tmp_path):
+    first, later = (json.loads(at_once(RAW["grp"], 2 + n, n * 10**7)) for n in (0, 1))
+    named = (
+        {"none": first, "bfq": later},
+        [{"scheduler": "none", "result": first}, {"scheduler": "bfq", "result": later}],
+    )
+    for number, document in enumerate(named):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(document))
+        _, records = importing.read([path])
+        assert {record.setting for record in records} == {"none", "bfq"}
+    other = json.loads(json.dumps(later))
+    for job in other["jobs"]:
+        job["jobname"] += "-other"
+    path.write_text(json.dumps({"read": first, "write": other}))
+    assert not {"read", "write"} & {record.setting for record in importing.read([path])[1]}
+
+
+def counted_files(folder, names):
+    files = []
+    for number, name in enumerate(names):
+        path = folder / f"{name}.json"
+        path.write_text(at_once(RAW["grp"], 2 + number, number * 10**7))
+        files.append(path)
+    return files
+
+
+def test_files_that_count_within_two_set_ups_are_repeats(tmp_path):
+    _, records = importing.read(counted_files(tmp_path, ["a1", "a2", "a3", "b1", "b2", "b3"]))
+    assert [(r.setting, r.repetition) for r in records] == [(s, n) for s in "ab" for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "names", [["a1", "a2"], ["a64", "a128", "b64", "b128"], ["a1", "a2", "b1"], ["a1", "a2", "b", "c"]]
+)
+def test_a_number_that_may_be_a_settings_is_no_repeat(tmp_path, names):
+    _, records = importing.read(counted_files(tmp_path, names))
+    assert {r.repetition for r in records} == {1} and len({r.setting for r in records}) == len(names)
+
+
 def at_once(text: str, factor: int, start_ms: int = 0) -> str:
     """The run of another process: other amounts, and a later start."""
     document = json.loads(text)

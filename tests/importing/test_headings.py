@@ -50,3 +50,34 @@ def test_tables_without_headings_are_repeats_and_that_is_said(tmp_path, name):
     run, records = importing.read([path])
     assert {record.repetition for record in records} == {1, 2}
     assert any("taken for repeats" in note for note in run.plan["notes"])
+
+
+def typed(*runs: tuple[str, str]) -> str:
+    """A session: before each run a line, then fio and the end of its output, 60 s at so many MiB/s."""
+    command = "$ fio --name=x --rw=randwrite --bs=4k --iodepth=16 --direct=1 --ioengine=libaio --runtime=60"
+    ends = "  WRITE: bw={0}MiB/s (1kB/s), {0}MiB/s-{0}MiB/s (1kB/s-1kB/s), io={1}MiB (1MB), run=60000-60000msec\n"
+    return "".join(f"{before}{command}\n{ends.format(rate, 60 * int(rate))}" for before, rate in runs)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        ("# mq-deadline\n", "# bfq\n", ["mq-deadline", "bfq"]),
+        ("", "$ echo bfq > /sys/block/sdb/queue/scheduler\n", ["before", "scheduler bfq"]),
+        ("", "# echo 1 | sudo tee /sys/block/sdb/device/queue_depth\n", ["before", "queue_depth 1"]),
+        ("", "", ["session", "session"]),
+    ],
+)
+def test_each_command_of_a_session_is_a_run_named_by_what_was_switched_before_it(tmp_path, first, second, named):
+    path = tmp_path / "session.txt"
+    path.write_text(typed((first, "4"), (second, "3")))
+    found = figures(path, [])
+    assert [setting for _, setting, _ in found] == named
+    assert [phases[0][:2] for *_, phases in found] == [("rand_write", 240 << 20), ("rand_write", 180 << 20)]
+
+
+def test_runs_of_sysbench_between_which_a_shell_switched_are_no_repeats(tmp_path):
+    text = (FILES / "sysbench-rndrd.txt").read_text()
+    path = tmp_path / "session.txt"
+    path.write_text(f"{text}\n# echo none >/sys/block/sda/queue/scheduler\n{text}")
+    assert [setting for _, setting, _ in figures(path, [])] == ["before", "scheduler none"]

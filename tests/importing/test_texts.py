@@ -306,8 +306,6 @@ def test_colours_and_cut_indents_change_nothing(tmp_path):
         ("dbench version 4.00\n", "dbench", "use `seekwise tune PATH -- dbench"),
         ("FSUse%        Count         Size    Files/sec     App Overhead\n", "fs_mark", "seekwise tune PATH"),
         ("BUFFERED READS:    1520.10 MB/sec\nFSYNCS/SECOND:     1532.11\n", "pveperf", "--fdatasync=1"),
-        ("Device            r/s     rkB/s  aqu-sz  %util\nsda  2.00 100.00 0.03 1.5\n", "iostat", "fio "),
-        ("  8,0    3        1     0.000000000   697  G   W 223490 + 8 [k]\n", "blkparse", "use `seekwise trace show"),
     ],
 )
 def test_other_tools_are_named_with_the_command_that_writes_what_is_read(text, tool, command, tmp_path):

@@ -32,7 +32,7 @@ def test_everything_that_is_said_is_the_same(store) -> None:
     whole, brief = of_run.of_runs(store, run), of_run.of_runs(store, run, brief=True)
     assert any(verdict.metric == "p99" for verdict in whole.verdicts)
     assert brief.verdicts == whole.verdicts
-    for part in ("advice", "winners", "notes", "findings", "control"):
+    for part in ("advice", "notes", "findings", "control"):
         assert getattr(brief.content, part) == getattr(whole.content, part), part
 
 

@@ -11,7 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli.compare import command
+from seekwise.cli.main import cli
 from seekwise.errors import NotMetError, UsageError
+from seekwise.judge.decision.runs import changes
+from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.measure import execute as run
 from seekwise.store.database import Store
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -98,10 +101,9 @@ def document(db: Path, *arguments: str) -> dict:
 def test_equal_runs_show_no_change(tmp_path: Path) -> None:
     db = tmp_path / "db"
     a, b = add(db, 1), add(db, 2)
-    found = document(db, a, b, "--fail-if", "regression", "--fail-if", "improvement")
-    assert found["schema"] == "seekwise.compare/1"
-    assert (found["counts"]["regression"], found["counts"]["improvement"]) == (0, 0)
-    assert found["counts"]["tie"] > 0
+    found = document(db, a, b, "--fail-if", "worse", "--fail-if", "better")
+    assert found["schema"] == "seekwise.compare/2"
+    assert not found["counts"].keys() & {"worse", "better"} and found["counts"]["same"] > 0
 
 
 def worse_at_8(name: str, threads: int) -> float:
@@ -112,20 +114,20 @@ def test_a_measured_difference_is_believed_when_a_second_pair_of_runs_shows_it(t
     db = tmp_path / "db"
     add(db, 1, name="before"), add(db, 2, name="after", effect=worse_at_8)
     once = document(db, "before", "after", "--fail-if", "difference")
-    assert once["counts"]["unconfirmed"] and not once["counts"]["regression"] and once["pairs_of_runs"] == 1
+    assert once["counts"]["unconfirmed"] and "worse" not in once["counts"] and len(once["pairs"]) == 1
     shown = " ".join(compare(db, "before", "after").stdout.split())
     assert "after against before: not confirmed; one pair of runs shows" in shown
     assert "To confirm, repeat both: seekwise run s … --name before, then --name after." in shown
     add(db, 3, name="before"), add(db, 4, name="after")
     denied = document(db, "before", "after")
-    assert denied["counts"]["unconfirmed"] and denied["pairs_of_runs"] == 2, "the second pair shows no difference"
+    assert denied["counts"]["unconfirmed"] and len(denied["pairs"]) == 2, "the second pair shows no difference"
     add(db, 5, name="back"), add(db, 6, name="there", effect=worse_at_8)
     add(db, 7, name="back"), add(db, 8, name="there", effect=worse_at_8)
     twice = document(db, "back", "there")
-    worse = [each for each in twice["changes"] if each["outcome"] == "regression" and each["metric"] == "rate"]
-    assert {each["setting"] for each in worse} == {"b"} and any("threads=8" in each["combination"] for each in worse)
+    worse = [each for each in twice["changes"] if each["verdict"] == "worse" and each["metric"] == "rate"]
+    assert {each["setting"] for each in worse} == {"b"} and any("threads=8" in each["use"] for each in worse)
     assert "shown by 2 pairs of runs" in " ".join(compare(db, "back", "there").stdout.split())
-    assert isinstance(compare(db, "back", "there", "--fail-if", "regression").exception, NotMetError)
+    assert isinstance(compare(db, "back", "there", "--fail-if", "worse").exception, NotMetError)
 
 
 def test_a_regression_is_found_where_it_is_and_fails_if_asked(tmp_path: Path) -> None:
@@ -134,19 +136,17 @@ def test_a_regression_is_found_where_it_is_and_fails_if_asked(tmp_path: Path) ->
     b = add(db, 2, provenance="simulated", effect=worse_at_8)
     found = document(db, a, b)
     worse = [
-        c
-        for c in found["changes"]
-        if c["outcome"] == "regression" and c["metric"] == "rate" and "threads=8" in c["combination"]
+        c for c in found["changes"] if c["verdict"] == "worse" and c["metric"] == "rate" and "threads=8" in c["use"]
     ]
-    assert [(c["setting"], c["word"]) for c in worse] == [("b", "clear")]
-    assert worse[0]["ratio_low"] < np.exp(-0.2) < worse[0]["ratio_high"] < 1
-    assert isinstance(compare(db, a, b, "--fail-if", "regression").exception, NotMetError)
-    assert compare(db, a, b, "--fail-if", "undecided").exception is None or found["counts"]["undecided"]
-    # The other way round it is an improvement.
+    assert [c["setting"] for c in worse] == ["b"]
+    assert worse[0]["low"] < np.exp(-0.2) < worse[0]["high"] < 1
+    assert isinstance(compare(db, a, b, "--fail-if", "worse").exception, NotMetError)
+    assert compare(db, a, b, "--fail-if", "unknown").exception is None or found["counts"]["unknown"]
+    # The other way round it is better.
     turned = document(db, b, a)
-    assert turned["counts"]["improvement"] == found["counts"]["regression"]
+    assert turned["counts"]["better"] == found["counts"]["worse"]
     assert isinstance(compare(db, b, a, "--fail-if", "difference").exception, NotMetError)
-    assert not isinstance(compare(db, b, a, "--fail-if", "regression").exception, NotMetError)
+    assert not isinstance(compare(db, b, a, "--fail-if", "worse").exception, NotMetError)
 
 
 @pytest.mark.parametrize(
@@ -179,11 +179,21 @@ def test_a_model_and_a_machine_do_not_compare(tmp_path: Path) -> None:
     assert isinstance(refusal, UsageError) and "one is measured, the other simulated" in refusal.message
 
 
+def test_of_runs_with_too_few_repetitions_nothing_is_known(tmp_path: Path) -> None:
+    db = tmp_path / "db"
+    files = Path(__file__).parents[1] / "importing/files"
+    for name in ("none", "bfq"):
+        words = ["import", str(files / f"fio-{name}.1.json"), "--name", name, "--setting", "x", "--db", str(db)]
+        assert CliRunner().invoke(cli, words, standalone_mode=False).exception is None
+    assert document(db, "none", "bfq")["counts"].keys() == {"unknown"}
+    assert "were not measured long enough to say" in " ".join(compare(db, "none", "bfq").stdout.split())
+
+
 def test_what_differs_beside_the_settings_is_said(tmp_path: Path) -> None:
     db = tmp_path / "db"
     a, b = add(db, 1), add(db, 2)
     found = document(db, a, b)
-    assert found["notes"][0].startswith("the runs were not interleaved")
+    assert found["notes"][0].startswith("The runs were not interleaved")
     text = compare(db, a, b, "--all").stdout
     assert f"{b} against {a}" in text and "no difference shown" in text
 
@@ -193,3 +203,19 @@ def test_a_run_without_a_known_device_is_refused() -> None:
 
     side = ComparedRun("r", [], {"c": {}}, ())
     assert any("which device" in reason for reason in reasons_against(side, replace(side, run_id="s")))
+
+
+def test_a_change_has_the_direction_of_the_values_beside_it():
+    """One round against twelve loose figures: the estimate leans on those, and was drawn on the better side."""
+
+    def figure(use: str, value: float, seed: int, rounds: int, spread: float) -> UseFigure:
+        random = np.random.default_rng(seed)
+        values = tuple(("a", n, float(np.log(value) + random.normal(0, spread)), None) for n in range(rounds))
+        return UseFigure(use, "rate", "/s", True, 0.05, Values(("a",), values), conditions=Conditions(family="x"))
+
+    for spread in (0.05, 0.1, 0.2, 0.3):
+        base, new = ([figure(f"u{n}", 180, at + n, 5, spread) for n in range(12)] for at in (0, 100))
+        found = changes([*base, figure("odd", 180, 50, 1, 0.01)], [*new, figure("odd", 150, 51, 1, 0.01)])
+        assert all(change.ratio == pytest.approx(change.after / change.before) for change in found)
+        assert all(change.low <= change.ratio <= change.high for change in found)
+        assert found[-1].ratio < 0.85 and found[-1].verdict == "unknown"

@@ -21,14 +21,14 @@ def study(gap: float) -> list[Observation]:
 def test_a_setting_does_not_beat_itself() -> None:
     report = judge_control(study(0.0))
     assert (report.comparisons, report.wins_false) == (12, 0)
-    assert {(v.setting_a, v.setting_b) for v in report.verdicts} == {("x", "x (control)")}
+    assert {pair.settings for pair in report.pairs} == {("x", "x (control)")}
     assert "0 false differences in 12 comparisons" in report.text
 
 
 def test_a_broken_set_up_shows_in_the_control() -> None:
     report = judge_control(study(0.3))
     assert report.wins_false == 12
-    assert {v.winner for v in report.verdicts} == {"x (control)"}
+    assert {pair.winner for pair in report.pairs} == {"x (control)"}
 
 
 def test_labels_of_ones_own_may_be_named() -> None:

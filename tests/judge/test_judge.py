@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seekwise.judge import RULE_VERSION, Observation, Verdict, judge, judge_observations
-from seekwise.judge.candidates import by_combination
+from seekwise.judge import Observation, Pair, judge, judge_observations, pairs
+from seekwise.judge.decision.pairs import unbeaten
 
 
 def study(
@@ -36,9 +36,9 @@ def study(
     return made
 
 
-def only(verdicts: list[Verdict]) -> Verdict:
-    assert len(verdicts) == 1
-    return verdicts[0]
+def only(found: list[Pair]) -> Pair:
+    (pair,) = found
+    return pair
 
 
 def test_the_ratio_of_one_combination_is_that_of_its_repetitions() -> None:
@@ -47,41 +47,42 @@ def test_the_ratio_of_one_combination_is_that_of_its_repetitions() -> None:
     a = np.log([o.value for o in observations if o.setting == "a"])
     b = np.log([o.value for o in observations if o.setting == "b"])
     interval = stats.ttest_rel(a, b).confidence_interval(0.90)
-    assert math.log(v.ratio) == pytest.approx(np.mean(a - b), abs=0.01)
-    assert math.log(v.ratio_high / v.ratio_low) == pytest.approx(interval.high - interval.low, abs=0.025)
+    ratio, low, high = v.interval("a")
+    assert math.log(ratio) == pytest.approx(np.mean(a - b), abs=0.01)
+    assert v.interval("b") == pytest.approx((1 / ratio, 1 / high, 1 / low))
+    assert math.log(high / low) == pytest.approx(interval.high - interval.low, abs=0.025)
 
 
 def test_large_difference_is_clear_and_names_the_better() -> None:
     for metric, better in (("rate", "fast"), ("cpu_efficiency", "fast"), ("access_time", "slow"), ("p99", "slow")):
         v = only(judge(study([{"fast": 0.5, "slow": 0.0}], noise=0.02, repetitions=5, metric=metric)))
-        assert (v.word, v.winner) == ("clear", better)
-        assert v.rule_version == RULE_VERSION
+        assert v.winner == better
 
 
 def test_quiet_equality_is_a_tie() -> None:
     v = only(judge(study([{"a": 0.0, "b": 0.0}], noise=0.003, repetitions=5)))
-    assert (v.word, v.winner) == ("tie", None)
+    assert (v.verdict, v.winner) == ("same", None)
 
 
 def test_a_difference_below_the_threshold_has_no_winner() -> None:
     v = only(judge(study([{"a": 0.015, "b": 0.0}], noise=0.0005, repetitions=12)))
-    assert v.word in ("small", "tie") and v.winner is None
-    assert v.p_better is not None and v.p_better > 0.9
+    assert v.verdict == "same" and v.winner is None
+    assert v.standing.p_better is not None and v.standing.p_better > 0.9
 
 
-def test_noisy_equality_is_undecided() -> None:
+def test_of_noisy_equality_nothing_is_known() -> None:
     v = only(judge(study([{"a": 0.0, "b": 0.0}], noise=0.10, repetitions=5)))
-    assert v.word == "undecided" and v.p_better is not None
+    assert v.verdict == "unknown" and v.standing.p_better is not None
 
 
 def test_fewer_than_three_common_repetitions_never_decide() -> None:
     observations = study([{"a": 1.0, "b": 0.0}], noise=0.001, repetitions=2)
     v = only(judge(observations))
-    assert (v.word, v.winner) == ("undecided", None)
+    assert (v.verdict, v.winner) == ("unknown", None)
     lone = [
         o for o in study([{"a": 1.0, "b": 0.0}], noise=0.001, repetitions=5) if o.setting == "a" or o.repetition == 0
     ]
-    assert only(judge(lone)).word == "undecided"
+    assert only(judge(lone)).verdict == "unknown"
 
 
 def test_drift_common_to_a_repetition_does_not_hide_a_difference() -> None:
@@ -93,7 +94,7 @@ def test_drift_common_to_a_repetition_does_not_hide_a_difference() -> None:
 def test_a_value_without_logarithm_is_left_out(bad: float) -> None:
     observations = study([{"a": 0.3, "b": 0.0}], noise=0.01, repetitions=5)
     v = only(judge([*observations, Observation("t", "cell 0", 5, "a", "rate", bad)]))
-    assert (v.winner, v.repetitions) == ("a", 5)
+    assert (v.winner, v.standing.rounds) == ("a", 5)
 
 
 def test_missing_trials_reduce_the_repetitions_of_their_pair_only() -> None:
@@ -102,7 +103,7 @@ def test_missing_trials_reduce_the_repetitions_of_their_pair_only() -> None:
         for o in study([{"a": 0.3, "b": 0.0, "c": 0.0}], noise=0.01, repetitions=5)
         if (o.setting, o.repetition) != ("c", 2)
     ]
-    repetitions = {(v.setting_a, v.setting_b): v.repetitions for v in judge(observations)}
+    repetitions = {v.settings: v.standing.rounds for v in judge(observations)}
     assert repetitions == {("a", "b"): 5, ("a", "c"): 4, ("b", "c"): 4}
 
 
@@ -113,14 +114,12 @@ def test_no_observations_no_verdicts() -> None:
 
 def test_order_of_observations_does_not_matter() -> None:
     observations = study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.02, repetitions=4)
-    key = {(v.combination, v.setting_a): v for v in judge(observations)}
+    key = {v.figure.use: v for v in judge(observations)}
     shuffled = [observations[i] for i in np.random.default_rng(0).permutation(len(observations))]
     for v in judge(shuffled):
-        same = key.get((v.combination, v.setting_a))
-        if same is None:
-            same = key[v.combination, v.setting_b]
-            assert v.ratio == pytest.approx(1 / same.ratio)
-        assert (v.word, v.winner) == (same.word, same.winner)
+        same = key[v.figure.use]
+        assert v.interval("a")[0] == pytest.approx(same.interval("a")[0])
+        assert v.winner == same.winner and (v.verdict == "same") == (same.verdict == "same")
 
 
 def test_control_raises_the_threshold_of_a_win_but_not_of_equality() -> None:
@@ -142,22 +141,24 @@ def test_control_raises_the_threshold_of_a_win_but_not_of_equality() -> None:
         if o.setting == "b"
     ]
     judged = judge(observations + control)
-    assert {(v.setting_a, v.setting_b) for v in judged} == {("a", "b")}
-    assert {v.word for v in judged} == {"undecided"}
+    assert {v.settings for v in judged} == {("a", "b")}
+    assert {v.verdict for v in judged} == {"unknown"}
 
 
-def test_three_settings_give_the_set_not_beaten_and_groups() -> None:
+def test_of_many_settings_those_that_the_best_does_not_beat_are_named() -> None:
     effects = {"noop": 0.0, "anticipatory": -0.21, "deadline": 0.001, "cfq": -0.2}
-    (found,) = by_combination(judge(study([effects], noise=0.004, repetitions=5)))
-    assert set(found.best) == {"noop", "deadline"}
-    assert [set(group) for group in found.groups] == [{"noop", "deadline"}, {"anticipatory", "cfq"}]
-    assert set(found.text.split(" / ")) == {"noop", "deadline"}
-    assert found.groups_text.count(" against ") == 1
+    for metric, best in (("rate", {"noop", "deadline"}), ("access_time", {"anticipatory", "cfq"})):
+        found = judge(study([effects], noise=0.002, repetitions=5, metric=metric))
+        assert {*unbeaten(found)} == best
+    assert unbeaten(judge(study([effects], noise=0.5, repetitions=5))) == (), "little is known"
+    alike = dict.fromkeys(effects, 0.0)
+    assert {*unbeaten(judge(study([alike], noise=0.001, repetitions=5)))} == {*effects}
 
 
 def test_combinations_of_a_table_lend_each_other_what_they_know() -> None:
-    def width(v: Verdict) -> float:
-        return math.log(v.ratio_high / v.ratio_low)
+    def width(v: Pair) -> float:
+        _, low, high = v.interval("a")
+        return math.log(high / low)
 
     table = study([{"a": 0.05, "b": 0.0}] * 12, noise=0.02, repetitions=3)
     together = [width(v) for v in judge(table)]
@@ -167,14 +168,14 @@ def test_combinations_of_a_table_lend_each_other_what_they_know() -> None:
 
 def test_one_exact_repetition_decides_by_its_numbers() -> None:
     observations = study([{"a": 0.2, "b": 0.0}, {"a": 0.01, "b": 0.0}], noise=0.0, repetitions=1)
-    assert [v.word for v in judge(observations)] == ["undecided"] * 2
+    assert [v.verdict for v in judge(observations)] == ["unknown"] * 2
     far, near = judge_observations(observations, exact=True)
     assert [each.verdict for each in far.standings] == ["same", "worse"]
     assert [each.verdict for each in near.standings] == ["same", "same"]
-    assert far.verdicts[0].winner == "a" and far.counts
+    assert pairs([far])[0].winner == "a" and far.counts
 
 
 def test_runs_without_any_noise_decide() -> None:
     # A deterministic simulator gives the same number in every repetition.
-    verdicts = judge(study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.0, repetitions=3))
-    assert [v.word for v in verdicts] == ["tie", "clear"] * 6
+    found = judge(study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.0, repetitions=3))
+    assert [v.verdict for v in found] == ["same", "better"] * 6

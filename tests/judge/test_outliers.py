@@ -27,7 +27,7 @@ def test_a_slow_run_is_flagged_with_its_place_and_still_judged() -> None:
     # A repetition of two has two residuals of equal size: both trials of the pair stand out.
     assert {(f.combination, f.repetition) for f in flagged[:2]} == {("c3", 2)}
     assert len(flagged) < 12
-    assert next(v for v in judge(observations) if v.combination == "c3").repetitions == 5
+    assert next(pair for pair in judge(observations) if pair.figure.use == "c3").standing.rounds == 5
 
 
 def test_median_polish_by_hand() -> None:

@@ -11,7 +11,7 @@ from seekwise.workload.study.study import System
 
 
 @pytest.mark.parametrize(
-    ("efficiency", "kind"), [(3.0, "hardware"), (1.3, "hardware"), (1.18, "undecided"), (1.05, "fake"), (0.7, "fake")]
+    ("efficiency", "kind"), [(3.0, "hardware"), (1.3, "hardware"), (1.18, "unknown"), (1.05, "fake"), (0.7, "fake")]
 )
 def test_cpu_efficiency_in_writing_decides_not_the_rate(efficiency, kind):
     for throughput in (0.5, 2.0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seekwise.judge import Observation, judge, judge_observations
-from seekwise.judge.decision.observed import verdicts
+from seekwise.judge.decision.pairs import pairs
 from seekwise.judge.steady import (
     is_steady,
     regrouped,
@@ -103,12 +103,11 @@ def test_what_never_becomes_steady_never_wins() -> None:
         for setting, value in (("a", 2e8), ("b", 1e8))
     ]
     assert judge(observations)[0].winner == "a"
-    (verdict,) = verdicts(judge_observations(observations, unsteady=restless))
-    assert (verdict.winner, verdict.word) == (None, "undecided")
-    assert verdict.unsteady == ("a",)
+    (pair,) = pairs(judge_observations(observations, unsteady=restless))
+    assert (pair.winner, pair.verdict) == (None, "unknown")
     # It may lose.
     (judged,) = judge_observations(observations, unsteady={(combination, "b"): "not steady"})
-    assert judged.verdicts[0].winner == "a"
+    assert pairs([judged])[0].winner == "a"
     assert [each.verdict for each in judged.standings] == ["same", "worse"]
 
 

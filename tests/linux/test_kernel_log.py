@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -133,3 +134,44 @@ def test_the_command_reads_a_file_and_says_what_is_wrong_with_a_name(tmp_path):
     document = json.loads(CliRunner().invoke(cli, ["devices", "--ncq", str(path), "--json"]).output)
     assert document["ports"][0]["port"] == "0000:00:05.0"
     assert CliRunner().invoke(cli, ["devices", "--ncq", "no-such-boot"]).exception is not None
+
+
+LOGS = Path(__file__).parent / "logs"
+FAILED = {
+    "Jan 12 03:11:20 nas kernel: ata3.00: failed command: WRITE FPDMA QUEUED\n"
+    "Jan 12 03:11:20 nas kernel: ata3.00: cmd 61/00:60:00:10:2f/04:00:0e:00:00/40 tag 12 ncq 524288 out\n"
+    "          res 40/00:64:00:14:2f/00:00:0e:00:00/40 Emask 0x10 (ATA bus error)\n"
+    "Jan 12 03:11:20 nas kernel: ata3: hard resetting link\n": "1 queued command failed on the way (ATA bus error) and the link was reset: cable, power or the port; libata gives NCQ up after more",
+    "[  100.1] ata5.00: failed command: READ FPDMA QUEUED\n"
+    "[  100.2] ata5.00: cmd 60/08:00:00:10:2f/00:00:0e:00:00/40 tag 0 ncq dma 4096 in\n"
+    "          res 41/40:08:02:10:2f/00:00:0e:00:00/40 Emask 0x409 (media error) <F>\n"
+    "[  201.3] ata5.00: NCQ disabled due to excessive errors\n": "1 queued command met sectors that cannot be read (media error) (100.1 s): the drive, which fails (`smartctl -a`)",
+    "[  100.1] ata5.00: failed command: FLUSH CACHE EXT\n          res 40/00:00 Emask 0x4 (timeout)\n[  100.2] ata5: hard resetting link\n": "1 command (FLUSH CACHE EXT) timed out (100.1 s) and the link was reset: cable, power or the drive; no scheduler and no queue depth mends that",
+    "[ 4312.8] nvme nvme0: I/O 123 QID 4 timeout, aborting\n[ 4312.9] nvme nvme0: I/O 124 QID 4 timeout, aborting\n"
+    "[ 4343.0] nvme nvme0: I/O 123 QID 4 timeout, reset controller\n": "2 requests timed out (4312.8 s) and the controller was reset: the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
+    "Mar 03 11:02:11 ws kernel: nvme nvme0: I/O tag 845 (a34d) opcode 0x1 (I/O Cmd) QID 12 timeout, reset controller\n": "1 request timed out and the controller was reset: the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
+    "[  123.1] nvme nvme0: I/O 832 QID 3 timeout, completion polled\n": "1 request got no interrupt at the end (123.1 s): lost interrupts (firmware of the board, or the host of a guest); no scheduler and no queue depth mends that",
+    "[  812.5] nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10\n": "1 request met a controller that is gone (812.5 s): power saving (`nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`), slot or drive; no scheduler and no queue depth mends that",
+    "[  812.1] sd 6:0:0:0: [sdb] tag#14 uas_eh_abort_handler 0 uas-tag 15 inflight: CMD IN\n": "1 request ran out of time (812.1 s): the drive, its cable, bridge or expander; no scheduler and no queue depth mends that",
+    "[  100.1] nvme nvme0: 8/0/0 default/read/poll queues\n": None,
+}  # fmt: skip
+
+
+def test_queued_commands_that_time_out_are_counted():
+    (state,) = states((LOGS / "ncq-timeout.txt").read_text())
+    assert (state.port, state.state, state.used, state.failed) == ("ata12.00", "on", 32, 2)
+    assert state.failures == (
+        "2 queued commands timed out (986753.7 s) and the link was reset: cable, power or the drive; libata gives NCQ up after more"
+    )
+
+
+def test_a_request_larger_than_older_kernels_sent_is_looked_at_before_ncq():
+    (state,) = states((LOGS / "ncq-large.txt").read_text())
+    assert "1 of 4 MiB" in str(state.failures) and "try max_sectors_kb=1280 before queue_depth=1" in str(state.failures)
+    shown = CliRunner().invoke(cli, ["devices", "--ncq", str(LOGS / "ncq-large.txt")]).stdout
+    assert "NCQ on, depth 32 of 32, but 1 queued command timed out" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("log", FAILED)
+def test_how_a_queued_command_failed_is_said(log):
+    assert [state.failures for state in states(log)] == ([FAILED[log]] if FAILED[log] else [])

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 from rich.tree import Tree
 
-from seekwise.linux import show
 from seekwise.linux.block_device import Mount
+from seekwise.report import devices as show
 
 POINT = "/srv/backups/of/the/whole/company/and/some/more/folders/that/are/deep"
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import ClassVar
 
 import pytest
 
@@ -88,10 +89,14 @@ def test_only_buffered_reads_feel_read_ahead_and_only_buffered_writers_feel_thro
     assert also.has_effect("nr_requests", uses["random-read"])
 
 
+class Level(tuple[str, int]):
+    changes: ClassVar[dict[str, dict[str, str]]] = {}
+
+
 def test_limits_of_a_rebuild_are_tried_while_one_runs_and_only_then(monkeypatch):
     monkeypatch.setattr(also, "_is_there", lambda target, name: True)
-    monkeypatch.setattr(also, "offered_schedulers", lambda target: [])
-    monkeypatch.setattr(also, "combined", lambda target, scheduler, levels: next(iter(levels.items())))
+    monkeypatch.setattr(also, "tried_schedulers", lambda target: ([], []))
+    monkeypatch.setattr(also, "combined", lambda target, scheduler, levels: Level(next(iter(levels.items()))))
     monkeypatch.setattr(also, "_is_resyncing", lambda target: True)
     assert also.space(None, also.areas_of("resync-limits")).levels == (
         ("sync_speed_max", 20000),

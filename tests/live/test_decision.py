@@ -322,6 +322,15 @@ def test_merged_percentiles_are_those_of_all_operations():
     assert math.exp(figures.log_value("a", [1])) == pytest.approx(10.0, rel=0.02)
 
 
+def test_a_period_whose_requests_nobody_timed_has_no_percentile():
+    figures = Merged(["a", "b"], "p99")
+    for number in range(3):
+        figures.add("a", number, JobPeriod(1.0, 900, 0, 9e8, histogram(np.full(900, 1e6))))
+        figures.add("b", number, JobPeriod(1.0, 900, 0, 9e8, {} if number else histogram(np.full(900, 1e6))))
+    assert (figures.rounds("a"), figures.rounds("b")) == ((0, 1, 2), (0,))
+    assert np.isfinite(figures.observed(-1.0).y).all()
+
+
 def test_quantiles_agree_with_those_of_the_values():
     import numpy as np
 

@@ -14,7 +14,8 @@ from live.helpers import entry_of
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision.verdicts import judge
 from seekwise.linux.diskstats import DiskCounters
-from seekwise.measure.live import carry, execute, jobs, loads, logs, own, passive, prepare, progress, stretch
+from seekwise.measure.live import carry, execute, jobs, loads, logs, own, passive, prepare, progress, race, stretch
+from seekwise.measure.live.session import LiveSession
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study import uses
 from seekwise.workload.study.rounds import Order
@@ -175,9 +176,89 @@ def test_every_use_of_programs_becomes_workers_whose_foreground_is_told_when(use
 def test_periods_of_long_units_hold_the_same_number_of_them_and_last_as_long_as_they_take():
     state = progress.UseState(uses.chosen("desktop-copy")[0], candidates_of("none", "bfq"))
     progress.learn_units(state, {"none": 0.1, "bfq": 0.3})
-    assert state.units == 5
+    assert state.units == 3
     none, bfq = (state.length_s(each) - carry.LEARNING_CUT_S for each in state.candidates)
-    assert (none, bfq) == (pytest.approx(0.5), pytest.approx(1.5))
+    assert (none, bfq) == (pytest.approx(0.3), pytest.approx(0.9))
+
+
+def test_periods_of_processes_that_compete_for_seconds_outlast_what_a_switch_makes_new():
+    mq, bfq, unknown = candidates_of("mq-deadline", "bfq", "adios")
+    for name in ("long-readers", "database-backup"):
+        state = progress.UseState(uses.chosen(name)[0], (mq, bfq, unknown))
+        assert state.cut_s(bfq) == state.cut_s(unknown) == carry.RAISED_S > 3
+        assert state.length_s(bfq) * carry.CUT_SHARE_MAX >= state.cut_s(bfq)
+        assert state.cut_s(mq) < 0.5 < progress.AGED_COUNTED_S <= state.length_s(mq) - state.cut_s(mq)
+    for name in ("commands-readers", "streams", "database"):
+        assert progress.UseState(uses.chosen(name)[0], (bfq,)).cut_s(bfq) < carry.RAISED_S, name
+
+
+class Places:
+    """A session that has measured new processes alone, of which the race asks."""
+
+    def __init__(self, setting, group=None):
+        in_force, *others = candidates_of("mq-deadline", "none", "bfq")
+        in_force = replace(in_force, in_force=True)
+        control = replace(in_force, label="mq-deadline (control)")
+        self.plan = SimpleNamespace(
+            group=group, levels=(), in_force=in_force, control=control, candidates=(in_force, *others)
+        )
+        self.records, self.setting = [], setting
+
+    def decided(self, *_):
+        choice = SimpleNamespace(setting=self.setting, changes=self.setting != "mq-deadline", alternative=None)
+        return SimpleNamespace(by_purpose={"responsive": choice})
+
+
+@pytest.mark.parametrize(
+    ("setting", "group", "left"),
+    [
+        ("bfq", None, ["mq-deadline", "mq-deadline (control)", "bfq"]),
+        ("mq-deadline", None, []),
+        ("mq-deadline", "desktop", ["mq-deadline", "none", "bfq"]),
+    ],
+)
+def test_the_price_is_measured_of_the_one_setting_that_would_be_advised(monkeypatch, setting, group, left):
+    session = Places(setting, group)
+    monkeypatch.setattr(race, "decided", session.decided)
+    state = progress.UseState(uses.chosen("long-readers")[0], session.plan.candidates)
+    race.narrow(session, state)
+    assert [each.label for each in state.candidates] == left
+
+
+@pytest.mark.parametrize(("took_s", "waits"), [(0.105, False), (0.3, True)])
+def test_other_settings_run_only_where_new_processes_wait(took_s, waits):
+    session = Places("bfq")
+    alone, beside = (
+        progress.UseState(uses.chosen(name)[0], session.plan.candidates) for name in ("commands", "commands-copy")
+    )
+    progress.learn_units(alone, {"mq-deadline": 0.1})
+    period = SimpleNamespace(length_s=carry.LEARNING_CUT_S + took_s * beside.units, lead_s=carry.LEARNING_CUT_S)
+    assert race._waits(session, [alone, beside], alone) is None
+    assert race._waits(session, [alone, beside], beside)([period, period]) is waits
+    beside.rounds, beside.is_idle = 1, not waits
+    assert progress.is_idle([alone, beside]) is not waits
+
+
+@pytest.mark.parametrize(("took_s", "units"), [(0.05, 9), (0.4, 2)])
+def test_what_is_in_force_tells_how_many_units_the_other_visits_hold(took_s, units):
+    candidates = [Candidate(name, {"scheduler": name}, {}, name == "none") for name in ("none", "bfq", "kyber")]
+    state = progress.UseState(uses.chosen("commands-copy")[0], tuple(candidates))
+    told = []
+    session = SimpleNamespace(
+        order_of=lambda _: Order(1), stretch=lambda _, schedule, learn, more: told.append((schedule, more))
+    )
+    LiveSession.rounds(session, state, 2)
+    looks, more = told[0]
+    assert [(each.label, turn) for each, turn, _ in looks] == [("none", 0)]
+    length_s = carry.LEARNING_CUT_S + took_s * state.units
+    period = SimpleNamespace(candidate="none", length_s=length_s, lead_s=carry.LEARNING_CUT_S)
+    further = more([period])
+    assert state.units == units
+    assert sorted((each.label, turn) for each, turn, _ in further) == [
+        ("bfq", 0), ("bfq", 1), ("kyber", 0), ("kyber", 1), ("none", 1)
+    ]  # fmt: skip
+    LiveSession.rounds(session, state, 2)
+    assert len(told[1][0]) == 6, "then it is known"
 
 
 def test_a_budget_that_cannot_be_kept_is_refused_with_the_least_that_works():
@@ -224,7 +305,11 @@ def test_a_good_enough_answer_ends_a_run_that_has_nothing_left_to_tell():
 def test_no_use_takes_more_than_a_quarter_of_the_time_of_many_or_half_of_it_of_three(others, spent_s, goes_on):
     names = (
         "desktop-copy",
-        *(use.name for use in uses.shipped() if use.name != "desktop-copy" and use.group != uses.LIMITS),
+        *(
+            use.name
+            for use in uses.shipped()
+            if use.name != "desktop-copy" and use.group != uses.LIMITS and not use.in_turn
+        ),
     )[: 1 + others]
     entries = [entry_of({"a": 100, "b": 97}, noise=0.3 if name == names[0] else 0.1, use=name) for name in names]
     judged, states = judge(entries, "a"), states_of(names, "a", "b")
@@ -240,11 +325,16 @@ def test_limits_take_no_time_of_their_own():
     )
 
 
-def test_a_setting_that_is_far_worse_in_everything_runs_no_more():
-    (state,) = states_of(["desktop-copy"], "a", "b", "c")
-    judged = judge([entry_of({"a": 100, "b": 10, "c": 90}, noise=0.01, use="desktop-copy")], "a")
+def test_a_setting_that_cannot_win_runs_no_more():
+    (state,) = states_of(["desktop-copy"], "a", "b", "c", "d", "e")
+    state.candidates = (replace(state.candidates[0], in_force=True), *state.candidates[1:])
+    found = {"a": 100, "b": 10, "c": 100, "d": 120, "e": 99}
+    judged = judge([entry_of(found, noise=0.01, use="desktop-copy")], "a")
     progress.drop_hopeless(state, judged)
-    assert [each.label for each in state.candidates] == ["a", "c"]
+    assert [each.label for each in state.candidates] == ["a", "d"]
+    (state,) = states_of(["desktop-copy"], "a", "b")
+    progress.drop_hopeless(state, judge([entry_of({"a": 100, "b": 97}, noise=0.4, use="desktop-copy")], "a"))
+    assert "b" in [each.label for each in state.candidates], "nothing is known of it yet"
 
 
 def test_a_guard_ends_a_period_and_says_how_many_times_the_usual_wait_it_was(monkeypatch):
@@ -288,7 +378,7 @@ def test_periods_that_were_whole_outlast_ctrl_c(whole, tmp_path):
 
     running.period = period
     load = SimpleNamespace(started=lambda *_: contextlib.nullcontext(running), operations=lambda _: {}, text="[]")
-    switch = SimpleNamespace(read_back=dict, to_original=lambda: 0.0)
+    switch = SimpleNamespace(read_back=dict, to_original=lambda: 0.0, was_reset=lambda _: False)
     schedule = [(candidates[number % 2], number, 0.01) for number in range(4)]
     if not whole:
         with pytest.raises(KeyboardInterrupt):

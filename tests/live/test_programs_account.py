@@ -78,3 +78,28 @@ def test_the_page_is_what_the_recorded_results_say():
     results = root / "benches/results"
     made = page.text(results / "programs.json", sorted(results.glob("tune*.json")), results / "programs-history.md")
     assert (root / "proof/docs/programs-measured.md").read_text(encoding="utf-8") == made
+
+
+def test_a_program_is_held_against_what_was_said_of_the_next_one_of_its_kind():
+    told = {"low": 0.3, "high": 0.8, "p_gain": 0.95, "p_loss": 0.01, "word": "gain"}
+    uses = [{"kind": "command", "background": "4 readers", "value_unit": "ms",
+             "candidates": [{"setting": "none", "next": None}, {"setting": "bfq", "next": told}]}]  # fmt: skip
+    stated = {"in_force": "none", "uses": uses}
+
+    def found(bfq, mode="beside cat"):
+        cases = {f"checksums, {mode}": {"rounds": measured({"none": 1.0, "bfq": bfq}, figure="time")}}
+        return compare.foretold({"cases": cases}, stated, {"checksums": "time"})
+
+    (inside,), (outside,), (near,) = found(0.5), found(1.5), found(0.84)
+    assert inside.is_inside and not inside.is_far_off
+    assert not outside.is_inside and outside.is_far_off and outside.is_surely_outside
+    assert not near.is_inside and not near.is_far_off
+    assert not found(0.5, "alone"), "nothing was said of it alone"
+
+
+def test_twelve_programs_and_more_of_all_kinds_are_there_and_half_of_them_set_no_spread():
+    from real_programs.loads import PROGRAMS
+
+    assert set(PROGRAMS) == set(compare.KINDS) and len(PROGRAMS) >= 12
+    young = [name for name, kind in compare.KINDS.items() if kind in ("command", "save")]
+    assert len(young) >= 5 and len(compare.KINDS) / 3 < len(compare.HELD_OUT) < len(compare.KINDS)

@@ -40,7 +40,9 @@ judge = ["done", "tail"]
 def units_of(use, name, scheduler, seed=1, target="model:generic_1tb_sata"):
     """Units of a job on a drive, and the phase they come from."""
     model = use_trials.model_of(target, None)
-    spec = use_trials.program_spec(model, use, {"scheduler": scheduler}, model.capacity_bytes, seed, 0.3)
+    spec = use_trials.program_spec(
+        model.system, model.rotational, model.capacity_bytes, use, {"scheduler": scheduler}, seed, 0.3
+    )
     (result,) = use_programs.simulated(json.dumps([spec]), 1)
     assert "error" not in result, result
     phase = result["phases"][0]

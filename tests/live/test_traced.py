@@ -11,7 +11,8 @@ from report.sample_live import live_outcome
 from seekwise.control import tracefs
 from seekwise.errors import MissingError
 from seekwise.measure.live import traced
-from seekwise.report import live_page
+from seekwise.report.outcome import content_of
+from seekwise.report.page import render
 from seekwise.trace import excerpt
 from seekwise.trace.columns import REQUEST, Kind
 from seekwise.workload.live_plan import LivePlan
@@ -68,9 +69,9 @@ def test_the_page_shows_where_reads_wait(tmp_path):
     found = outcome_with({"uses": {"streams": {"dropped": 0, "settings": settings}}})
     use = next(each for each in found.plan.uses if each.name in ("streams", found.plan.uses[0].name))
     found.plan.extra[excerpt.KEY]["uses"] = {use.name: {"dropped": 0, "settings": settings}}
-    html = live_page.html(found)
+    html = render(content_of(found))
     assert f'id="why-{use.name}"' in html and "block events" in html
-    assert "A read takes 5 ms with bfq and 40.1 ms with mq-deadline; it waits longer at the drive" in html
+    assert "A read takes 5 ms with bfq and 40.1 ms with mq-deadline. It waits longer at the drive" in html
     assert "40 ms at the drive" in html and "Simulated again" not in html
 
 
@@ -82,7 +83,7 @@ def test_without_trace_events_the_page_says_why(monkeypatch):
     plan = live_outcome(1).plan
     assert traced.why_not(plan).startswith("this kernel offers no block trace events (mount")
     assert traced.reserved_s(plan) == 0
-    assert "no block trace events" in live_page.html(outcome_with({"uses": {}, "why_not": traced.why_not(plan)}))
+    assert "no block trace events" in render(content_of(outcome_with({"uses": {}, "why_not": traced.why_not(plan)})))
 
 
 def test_little_of_the_budget_is_kept_and_a_short_one_is_all_for_measuring(monkeypatch):

@@ -34,6 +34,17 @@ def test_it_ends_with_the_line_that_was_typed_and_names_what_root_would_compare(
     assert "queue_depth=1,31" in said.out and "generic_1tb_sata" in said.out
 
 
+class VirtioDisk(Device):
+    kind, name = "virtio", "vda"
+
+
+def test_a_virtio_disk_is_simulated_by_an_ssd_that_is_named_as_standing_in_for_it(capsys, monkeypatch):
+    monkeypatch.setattr(Target, "leaves", (VirtioDisk(),))
+    with pytest.raises(MissingError):
+        _tune_unprivileged.answer(Request(), Target())
+    assert "an SSD in place of vda, without exits to the host" in capsys.readouterr().out
+
+
 def test_a_folder_that_only_root_may_write_gets_the_same_answer(monkeypatch):
     """`seekwise tune /srv`, as the page on work without root has it: nothing is written, so nothing has to be writable."""
     monkeypatch.setattr("os.geteuid", lambda: 1000)

@@ -38,7 +38,7 @@ def test_where_no_program_runs_such_uses_are_left_out_with_a_word_and_refused_wh
         uses.chosen(None, on_device=True), "a bare device has no file system", named=False
     )
     assert left and not any(use.runs_programs for use in left)
-    assert "desktop-copy" in said[0] and "file system" in said[0]
+    assert "commands-copy" in said[0] and "file system" in said[0]
     with pytest.raises(UsageError) as error:
         uses.without_programs(uses.chosen("desktop-copy"), "a bare device has no file system", named=True)
     assert "desktop-copy" in error.value.message and "limits" in error.value.hint

@@ -15,46 +15,66 @@ from seekwise.judge.decision.found_load import FOUND
 from seekwise.judge.decision.records import with_choices
 from seekwise.judge.decision.verdicts import judge
 from seekwise.judge.outcome import for_purpose, notes
-from seekwise.report import advised, answered, tune_answer
+from seekwise.report import answered, of_run, tune_answer
 from seekwise.report.tune_answer import next_command
 from seekwise.store.database import Store
 
 
-def test_other_programs_are_named_once_and_only_those_of_disturbed_periods():
+def under_others(shares, waited=0.9, programs=()):
+    """The sample run, with what others used in each period: (of the processors, of the disk)."""
     found = live_outcome()
-    calm, first, second, *rest = found.records
     records = [
         replace(
-            calm, conditions={**calm.conditions, "other_programs": [{"name": "bash", "pid": 4, "io_bytes": 99_000_000}]}
-        ),
-        replace(
-            first,
+            record,
             conditions={
-                **first.conditions,
-                "foreign_share": 0.5,
-                "other_programs": [{"name": "cp", "pid": 7, "io_bytes": 2_000_000}],
+                **record.conditions,
+                "foreign_processors": shares[number % len(shares)][0],
+                "foreign_share": shares[number % len(shares)][1],
+                "waited": {"cpu": waited},
+                **({"other_programs": list(programs)} if number < 2 else {}),
             },
-        ),
-        replace(
-            second,
-            conditions={
-                **second.conditions,
-                "foreign_share": 0.4,
-                "other_programs": [{"name": "cp", "pid": 7, "io_bytes": 3_500_000}, "old (pid 9, 9.9 MB)"],
-            },
-        ),
-        *rest,
+        )
+        for number, record in enumerate(found.records)
     ]
-    (said,) = [text for text in notes(replace(found, records=records)) if text.startswith("Other programs")]
-    assert ": cp (pid 7, 5.5 MB);" in said
-    assert "bash" not in said
+    return replace(found, records=records)
+
+
+def test_a_run_beside_a_heavy_load_of_others_advises_nothing_and_says_why_first():
+    for shares, used in (
+        ([(0.85, 0.6)], "85 % of the processors and 60 % of the disk"),
+        ([(0.1, 0.9), (0.1, 0.5)], "70 % of the disk"),
+        ([(0.9, 0.0)], "90 % of the processors"),
+    ):
+        found = under_others(shares)
+        assert found.choice is None and not found.lines.set
+        first = answered.together(tune_answer.answers(found))
+        assert first == f"Other programs used {used} while this ran: repeat it when it is quiet. Keep mq-deadline."
+        with pytest.raises(UsageError, match="repeat it when it is quiet"):
+            of_run.Report(found).advised()
+    # Of a hundred processors sixty may be busy: nothing had to wait for one.
+    assert under_others([(0.6, 0.0)], waited=0.01).choice is not None
+    assert live_outcome().choice is not None
+
+
+def test_a_load_of_others_that_leaves_the_answer_is_a_note_with_its_programs():
+    program = {"name": "cp", "pid": 7, "io_bytes": 2_000_000}
+    found = under_others([(0.05, 0.3)], programs=[program])
+    assert found.choice is not None
+    (said,) = [text for text in notes(found) if text.startswith("Other programs")]
+    assert (
+        said
+        == "Other programs used 30 % of the disk while this ran (cp (pid 7, 4.0 MB)); the intervals include that noise"
+    )
+    assert not [text for text in notes(under_others([(0.05, 0.1)])) if text.startswith("Other programs")]
 
 
 def test_a_storage_that_something_else_uses_is_said_in_the_headline():
     found = live_outcome()
     plan = found.plan
     quiet, shared = (
-        tune_answer.headline(replace(found, plan=replace(plan, extra={**plan.extra, "others_per_s": rate})))
+        answered.together(
+            tune_answer.answers(replace(found, plan=replace(plan, extra={**plan.extra, "others_per_s": rate})))
+        )
         for rate in (12, 600)
     )
     assert "something else" not in quiet.lower()
@@ -91,10 +111,10 @@ def outcome_of(*figures):
 def test_advice_for_a_purpose_names_the_price_as_the_whole_run_does():
     whole = outcome_of(START, COPY, figure("backup", {"mq-deadline": 100, "none": 100, "bfq": 99}))
     asked = for_purpose(whole, "responsive")
-    price = tune_answer.headline(asked).partition("slower. ")[0]
-    assert tune_answer.headline(whole).startswith(price) and "copy about 4" in price
+    price = answered.together(tune_answer.answers(asked)).partition("slower. ")[0]
+    assert answered.together(tune_answer.answers(whole)).startswith(price) and "copy about 4" in price
     # Of other work only what gets worse has a row.
-    rows = [(row.use, row.judged.metric, row.other) for row in tune_answer.rows(asked)]
+    rows = [(row.use, row.judged.metric, row.other) for row in answered.rows(tune_answer.question(asked))]
     assert rows == [("desktop-copy", "time", "bfq"), ("desktop-copy", "background_done", "bfq")]
     assert next_command(asked, "20260102-0304-abcd", "responsive").endswith("apply 20260102-0304-abcd --for responsive")
 
@@ -109,10 +129,10 @@ def test_where_purposes_want_different_settings_none_is_taken_silently():
     assert not found.lines.set and not found.lines.undo
     assert next_command(found) == "sudo seekwise apply last --for responsive  # or --for throughput"
     with pytest.raises(UsageError, match="responsive wants bfq, throughput wants none") as caught:
-        advised.of_tune(found, None, None).to_apply()
+        of_run.Report(found).advised().asked.changes()
     assert "--for responsive" in str(caught.value.hint) and "--for throughput" in str(caught.value.hint)
     assert {row.other for row in answered.rows(tune_answer.question(found))} == {"bfq", "none"}
-    values, _ = advised.of_tune(found, "throughput", None).to_apply()
+    values = of_run.Report(found).advised("throughput").asked.changes()
     assert values == {"vda": {"queue/scheduler": "none"}}
 
 
@@ -127,7 +147,7 @@ def test_a_run_that_found_no_load_says_so_instead_of_advice():
         for record in found.records
     ]
     with pytest.raises(UsageError, match="no load"):
-        advised.of_tune(replace(found, records=idle), None, None)
+        of_run.Report(replace(found, records=idle)).advised()
 
 
 def test_results_of_a_run_say_what_it_was_of_and_end_with_what_sets_it(tmp_path, monkeypatch):

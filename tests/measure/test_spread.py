@@ -1,4 +1,4 @@
-"""Trials on other processes: each is there once, with the bits that one process gives, whatever is killed; and what a run asks of them."""
+"""Trials side by side and on other machines: each is there once, with the bits that one process gives, whatever is killed; and what a run asks of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
 import pytest
 from tests import simulated_study
-from tests.control.nobody import NOBODY
 
 from seekwise.errors import MissingError, RefusedError, UsageError
 from seekwise.measure import spread, worker
@@ -26,7 +24,6 @@ from seekwise.workload.study import parse, plan
 from seekwise.workload.study.plan import SystemFacts
 
 OTHER_MODELS = "from seekwise import _core\n_core.model_version = lambda: 999\n"
-MODULES = ("seekwise", "pickle", "ctypes", "hashlib", "multiprocessing", "click", "tokenize")
 
 
 def records_of(path: Path, run_id: str | None = None) -> list[tuple[int, int, dict]]:
@@ -194,14 +191,6 @@ def alone(runs: Runs):
     return records
 
 
-def workers_of(process: subprocess.Popen) -> list[psutil.Process]:
-    return [
-        each
-        for each in psutil.Process(process.pid).children(recursive=True)
-        if any("seekwise.measure.worker" in word for word in each.cmdline())
-    ]
-
-
 def begun(runs: Runs, *words: str, ios: int = 3000):
     """(study, process of its run) with the first records on file."""
     study = runs.study(ios=ios, repetitions=30)
@@ -210,103 +199,26 @@ def begun(runs: Runs, *words: str, ios: int = 3000):
     return study, process
 
 
-def test_local_workers_give_the_same_bits(runs: Runs, alone) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_records_do_not_depend_on_how_many_trials_run_at_once(threads, runs: Runs, alone) -> None:
     study = runs.study(ios=200, repetitions=6)
-    assert "2 workers" in runs(str(study), "--workers", "2", db="spread.db")
-    assert records_of(runs.folder / "spread.db") == alone(study)
+    runs(str(study), "--workers", str(threads), db="threads.db")
+    assert records_of(runs.folder / "threads.db") == alone(study)
 
 
-def test_local_workers_open_no_port_and_the_batch_of_a_killed_one_is_done_again(runs: Runs, alone) -> None:
+def test_a_killed_run_is_resumed_where_it_was_with_another_number_of_threads(runs: Runs, alone) -> None:
     study, process = begun(runs, "--workers", "2")
-    workers = workers_of(process)
-    assert len(workers) == 2
-    for one in (psutil.Process(process.pid), *workers):
-        found = psutil.net_connections()  # of a process it has this name since 6.0 only
-        assert not [each for each in found if each.pid == one.pid and each.status == psutil.CONN_LISTEN]
-    workers[0].kill()
-    runs.ended(process)
-    assert records_of(runs.folder / "spread.db") == alone(study)
-
-
-def test_workers_end_with_a_killed_run_which_is_resumed_where_it_was(runs: Runs, alone) -> None:
-    study, process = begun(runs, "--workers", "2")
-    workers = workers_of(process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=120)
-    assert not psutil.wait_procs(workers, timeout=120)[1]
     runs("--resume", "last", "--workers", "1", db="spread.db")
     assert records_of(runs.folder / "spread.db") == alone(study)
 
 
-def test_an_interrupted_run_ends_its_workers_and_says_how_to_go_on(runs: Runs) -> None:
-    _, process = begun(runs, "--workers", "2")
-    workers = workers_of(process)
-    os.killpg(process.pid, signal.SIGINT)
-    assert "hint: `seekwise run --resume" in runs.ended(process, status=130)
-    assert not psutil.wait_procs(workers, timeout=120)[1]
-
-
-def test_a_batch_that_always_ends_its_worker_ends_the_run_with_its_name(monkeypatch) -> None:
-    whole = made(1)
-    study = parse.loads(simulated_study.text(repetitions=1), "test")
-    batch = worker.Batch(study, {}, whole, "run", whole.trials[:1], {}, worker.identity([]))
-    words = [sys.executable, "-c", "pass"]
-    monkeypatch.setattr(
-        spread, "_started", lambda: subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    )
-    workers = spread.LocalWorkers(1)
-    try:
-        with pytest.raises(spread.SeekwiseError, match=r"ended its worker 3 times"):
-            workers.submit(batch).result()
-    finally:
-        workers.close()
-
-
-@pytest.fixture
-def hostile(tmp_path):
-    """A shared temporary folder in which another user was first, and a working folder of his, full of modules and links."""
-    for parent in (tmp_path, *tmp_path.parents):
-        if not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o011)
-    shared, theirs, precious, caught = (tmp_path / name for name in ("shared", "theirs", "precious", "caught"))
-    precious.write_text("years of work")
-    for folder in (shared, theirs):
-        folder.mkdir()
-    shared.chmod(0o1777)
-    for folder in (theirs, shared):
-        folder.mkdir(exist_ok=True)
-        for module in MODULES:
-            (folder / f"{module}.py").write_text(f"open({str(caught)!r}, 'a').write(__file__)\nraise SystemExit(1)\n")
-        for name in ("global.lock", "purge.lock"):
-            (folder / name).symlink_to(precious)
-        if os.geteuid() == 0:
-            for path in (folder, *folder.iterdir()):
-                if path != shared:
-                    os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
-        if folder not in (shared, theirs):
-            folder.chmod(0o777)
-    return shared, theirs, precious, caught
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the folders belong to user nobody")
-def test_workers_find_nothing_that_another_user_planted(runs: Runs, hostile) -> None:
-    shared, theirs, precious, caught = hostile
-    before = sorted(path.name for path in shared.iterdir())
-    study = runs.study(ios=50, repetitions=2)
-    runs(str(study), db="alone.db")
-    for number, owner in enumerate((0, NOBODY)):
-        os.chown(shared, owner, owner)
-        process = subprocess.run(
-            [sys.executable, "-P", "-m", "seekwise.cli.main", "run", str(study), "--workers", "2", "--db", str(runs.folder / f"{number}.db")],
-            env={**os.environ, "TMPDIR": str(shared), "SEEKWISE_STATE": str(runs.folder / "state")}, cwd=theirs,
-            capture_output=True, text=True, timeout=200, check=False,
-        )  # fmt: skip
-        assert not caught.exists(), caught.read_text()
-        assert process.returncode == 0, process.stderr
-        assert precious.read_text() == "years of work"
-        assert records_of(runs.folder / f"{number}.db") == records_of(runs.folder / "alone.db")
-        assert sorted(path.name for path in shared.iterdir()) == before
+def test_a_scheduler_and_two_workers_give_the_same_bits(dask: Processes, runs: Runs, alone) -> None:
+    dask.start_worker(), dask.start_worker()
+    study = runs.study(ios=200, repetitions=6)
+    assert "worker" in runs(str(study), "--on", dask.on, db="spread.db")
+    assert records_of(runs.folder / "spread.db") == alone(study)
 
 
 @pytest.mark.slow
@@ -345,37 +257,41 @@ def test_one_that_joins_later_ends_the_run(dask: Processes, runs: Runs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on", "workers", "place"),
+    ("on", "address"),
     [
-        (None, None, None),
-        (None, 3, spread.Where(3)),
-        ("tcp://10.0.0.5:8786", None, spread.Where(address="tcp://10.0.0.5:8786")),
-        ("tls://head.example:8786/", None, spread.Where(address="tls://head.example:8786")),
-        ("dask://[::1]:8786", None, spread.Where(address="tcp://[::1]:8786")),
+        (None, None),
+        ("tcp://10.0.0.5:8786", "tcp://10.0.0.5:8786"),
+        ("tls://head.example:8786/", "tls://head.example:8786"),
+        ("dask://[::1]:8786", "tcp://[::1]:8786"),
     ],
 )
-def test_a_place_is_what_it_says(on, workers, place) -> None:
-    assert spread.parse(on, workers) == place
+def test_an_address_is_what_it_says(on, address) -> None:
+    assert spread.parse(on) == address
 
 
 @pytest.mark.parametrize(
-    ("on", "workers"),
+    "on",
     [
-        ("tcp://", None), ("dask://host", None), ("tcp://host:0", None), ("tls://host:99999", None), ("tcp://:8786", None),
-        ("tcp://a b:1", None), ("http://host:80", None), ("ssh://a", 2), ("slurm", 3), ("k8s", 3), ("tcp://host:8786", 2),
+        "tcp://", "dask://host", "tcp://host:0", "tls://host:99999", "tcp://:8786", "tcp://a b:1", "http://host:80", "ssh://a", "slurm", "k8s",
     ],
 )  # fmt: skip
-def test_what_is_no_place_is_refused_with_a_hint(on, workers) -> None:
+def test_what_is_no_address_is_refused_with_a_hint(on) -> None:
     with pytest.raises(UsageError) as raised:
-        spread.parse(on, workers)
+        spread.parse(on)
     assert raised.value.hint
+
+
+def test_a_scheduler_has_workers_of_its_own() -> None:
+    with pytest.raises(UsageError) as raised:
+        spread.check("simulated", "tcp://host:8786", 2)
+    assert raised.value.hint == "leave `--workers` out"
 
 
 def test_what_is_not_installed_is_named_with_the_line_that_installs_it(monkeypatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    spread.check("simulated", spread.Where(1))
+    spread.check("simulated", None, 1)
     with pytest.raises(MissingError) as raised:
-        spread.check("simulated", spread.Where(address="tcp://a:1"))
+        spread.check("simulated", "tcp://a:1", None)
     assert "seekwise[dask]" in str(raised.value.hint)
 
 
@@ -413,18 +329,9 @@ def test_an_excerpt_keeps_what_a_trial_means() -> None:
     [
         (("--workers", "0"), 2, "0 is not in the range"),
         pytest.param(("--on", "tcp://127.0.0.1:1"), 4, "does not answer", marks=pytest.mark.slow),
-        (("--on", "tcp://127.0.0.1:1", "--backend", "kernel"), 2, "only simulated trials run elsewhere"),
+        (("--on", "tcp://127.0.0.1:1", "--backend", "kernel"), 2, "only simulated trials run"),
     ],
 )
 def test_wrong_words_end_in_one_error(runs: Runs, words, status, says) -> None:
     said = runs(str(runs.study(ios=10, repetitions=1)), *words, db="x.db", status=status)
     assert says in said and said.count("error: ") == 1
-
-
-def test_more_local_workers_than_the_memory_holds_are_refused(monkeypatch) -> None:
-    monkeypatch.setattr(spread.memory, "available_bytes", lambda _: 450_000_000)
-    monkeypatch.setattr(spread.os, "cpu_count", lambda: 3)
-    spread.check("simulated", spread.Where(4))
-    with pytest.raises(MissingError, match=r"5 workers need about 0.5 GB of memory, and 0.45 GB are free") as raised:
-        spread.check("simulated", spread.Where(5))
-    assert "`--workers 3`" in raised.value.hint

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from report.sample import sample_content
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
-from seekwise.report import compare_page, comparison, live_page, page
+from seekwise.report import compare_page, comparison, page
+from seekwise.report.outcome import content_of
 from seekwise.trace import excerpt
 from seekwise.trace.columns import REQUEST
 
@@ -104,9 +105,9 @@ def write_all(folder: Path) -> dict[str, Path]:
     """{kind: page}; records of the simulated runs lie in `folder/records.db`."""
     made = {
         "study": page.write_report(folder / "study.html", sample_content()),
-        "live": live_page.write(folder / "live.html", live_outcome()).absolute(),
-        "live-one-use": live_page.write(folder / "live-one-use.html", live_outcome(1)).absolute(),
-        "live-traced": live_page.write(folder / "live-traced.html", traced_outcome()).absolute(),
+        "live": page.write_report(folder / "live.html", content_of(live_outcome())),
+        "live-one-use": page.write_report(folder / "live-one-use.html", content_of(live_outcome(1))),
+        "live-traced": page.write_report(folder / "live-traced.html", content_of(traced_outcome())),
     }
     studies = (
         ("schedulers", SCHEDULERS),
@@ -154,10 +155,9 @@ def live_pairing() -> comparison.Pairing:
     from seekwise.judge.decision.runs import changes
 
     sides = [live_outcome(3, name="before"), live_outcome(3, name="after", seed=9, slower=1.25)]
-    labels = [each.label for each in sides[0].plan.candidates]
-    found = changes(*(entries(side.records, side.plan) for side in sides), labels)
+    found = changes(*(entries(side.records, side.plan) for side in sides))
     runs = [replace(side.run, run_id=f"2026010{n}-0304-abcd") for n, side in enumerate(sides, start=1)]
-    return comparison.Pairing(*runs, comparison.of_live(found, {}), ("kernel: 6.1 against 6.12",))
+    return comparison.Pairing(*runs, comparison.rows_of(found, sides[1].decided.judged), ("kernel: 6.1 against 6.12",))
 
 
 def invoke(folder: Path, *words: str) -> str:

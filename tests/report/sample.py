@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
+from seekwise.report.content import Advice, ReportContent
 from seekwise.store.record import CpuSeconds, Phase, Record
 
 MEAN_MS = {"none": 4.0, "mq-deadline": 3.6, "bfq": 3.9}
@@ -33,7 +33,6 @@ def sample_records(repetitions: int = 4, threads: tuple[int, ...] = (1, 8)) -> l
 
 
 def sample_content() -> ReportContent:
-    cells = {"rate": WinnerCell("mq-deadline", "clear", "1.08 to 1.14 times none"), "access_time": WinnerCell("=", "tie"), "cpu_efficiency": WinnerCell("undecided", "undecided", "deciding needs about 3 more repetitions")}  # fmt: skip
     return ReportContent(
         run_id="20260101-sample",
         title="Which scheduler for this storage?",
@@ -45,7 +44,6 @@ def sample_content() -> ReportContent:
             ("echo mq-deadline | sudo tee /sys/block/sda/queue/scheduler",),
             ("echo none | sudo tee /sys/block/sda/queue/scheduler",),
         ),
-        winners=[WinnerRow(name, "8 threads", cells) for name in ("seq_read", "seq_write", "rand_read", "rand_write")],
         records=sample_records(),
         rule="Rule 1: 95 % intervals, differences below 3 % count as equal.",
         environment={"kernel": "6.1.0", "memory_mib": 2048},

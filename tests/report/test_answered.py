@@ -11,8 +11,9 @@ from seekwise.judge.decision.records import with_choices
 from seekwise.judge.decision.table import UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.number_text import signed
-from seekwise.report import answered, tune_answer
-from seekwise.report.metric_words import amount, both_texts, value_text
+from seekwise.report import answered
+from seekwise.report.layout import common_parts
+from seekwise.report.metric_words import amount, both_texts, effect, value_text
 from seekwise.report.tune_answer import row_lines
 
 
@@ -179,6 +180,8 @@ def test_beyond_starvation_a_ratio_has_no_digits():
     starved = figure("desktop-copy", {"mq-deadline": 1755, "bfq": 77}, role="background")
     (row,) = answered.rows(asked(starved, names=("mq-deadline", "bfq")))
     assert row.now.endswith(" MB/s") and row.other == "bfq" and row.words == "over 10 times less"
+    (judged,) = asked(starved, names=("mq-deadline", "bfq")).judged
+    assert effect(judged, judged.standing("bfq")) == "copy nearly stopped (1,761 MB/s → 77.2 MB/s)"
     assert amount(0.998, True) == "over 10 times less" and amount(185.0, False) == "over 10 times longer"
 
 
@@ -200,8 +203,8 @@ def test_a_range_has_one_unit_and_what_all_loads_share_stands_once():
     assert number_text.span(0.8, 1.3) == "\N{MINUS SIGN}20 to +30 %"
     assert number_text.span(6.36, 13.9) == "6.4 to 13.9 times"
     uses = ["random read, block 4k, iodepth 1, direct 1", "random write, block 4k, iodepth 8, direct 1"]
-    assert tune_answer._common(uses) == ["block 4k", "direct 1"]
-    assert tune_answer._common(uses[:1]) == tune_answer._common(["database", "desktop"]) == []
+    assert common_parts(uses) == ["block 4k", "direct 1"]
+    assert common_parts(uses[:1]) == common_parts(["database", "desktop"]) == []
 
 
 def test_a_gain_names_what_it_is_compared_with_where_that_is_in_force_nowhere():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from report import pages
-from report.sample import sample_records
+from report.sample import sample_content, sample_records
 from seekwise.judge import array_choice, arrays
 from seekwise.report import array_advice, of_run, page, pareto
 from seekwise.store.database import Store
@@ -153,7 +154,7 @@ def test_advice_for_a_use_leaves_unsafe_arrays_out():
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory) -> of_run.StudyReport:
+def planned(tmp_path_factory) -> of_run.Report:
     """A study of levels that says nothing of failures."""
     folder = tmp_path_factory.mktemp("levels")
     (folder / "levels.toml").write_text(pages.ARRAYS)
@@ -200,7 +201,7 @@ def test_the_answer_and_the_page_say_what_a_failure_costs(planned):
     assert (
         "With a failed drive: " in reasons
         and "While it is rebuilt: " in reasons
-        and "under this load without a pause" in reasons
+        and "with database transactions" in reasons
     )
     assert "was not simulated" not in reasons
     text = page.render(planned.content)
@@ -217,3 +218,13 @@ def test_a_study_of_nothing_but_degraded_arrays_shows_them(tmp_path):
     assert "RAID 5 of 4  3.00 TB   no failure" in said and "RAID 6 of 4  2.00 TB   1 failure" in said
     assert "1 missing" in pages.invoke(tmp_path, "results", "last", "--all")
     pages.invoke(tmp_path, "report", "last", "--output", str(tmp_path / "degraded.html"))
+
+
+def test_the_table_of_the_page_has_the_loads_of_which_the_headline_speaks():
+    records = with_loads(
+        {"raid10": {1: (225.0, 225.0), 4: (900.0, 900.0)}, "raid5": {1: (396.0, 396.0), 4: (175.0, 175.0)}}
+    )
+    shown = page.render(replace(sample_content(), arrays=arrays.rows(records), advice=array_advice.advice(records)))
+    assert "sequential read with 1 thread 43 % slower" in shown.replace("\xa0", " ")
+    assert re.search(r">900<svg.*?</svg><small>225 with 1 thread</small>", shown, re.DOTALL)
+    assert "<small>396 with 1 thread</small>" in shown

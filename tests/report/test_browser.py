@@ -13,7 +13,8 @@ import pytest
 
 from report import pages
 from report.chromium import Chromium, program
-from seekwise.report import live_page, page
+from seekwise.report import page
+from seekwise.report.outcome import content_of
 from seekwise.store.database import Store
 from seekwise.trace import excerpt
 
@@ -326,7 +327,7 @@ def test_hostile_words_in_records_do_nothing(browser, tmp_path):
     live = replace(live, plan=plan, run=replace(live.run, run_id=HOSTILE, name=HOSTILE, target=HOSTILE))
     written = [
         page.write_report(tmp_path / "study.html", content),
-        live_page.write(tmp_path / "live.html", live),
+        page.write_report(tmp_path / "live.html", content_of(live)),
     ]
     for path in written:
         browser.open(path)

@@ -99,4 +99,4 @@ def test_no_line_is_wider_than_a_terminal_and_no_name_is_cut(screens: dict[str, 
         # Commands name the database and are never wrapped.
         assert max(len(line) for line in tables.splitlines() if not line.startswith(("=", "next: "))) <= 80
     words = " ".join(screens["all"].split())
-    assert "system one core, slow" in words
+    assert "one core, slow" in words

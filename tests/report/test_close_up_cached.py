@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from report import pages
@@ -24,7 +26,7 @@ def test_the_drive_gets_fewer_and_larger_requests_than_the_program_makes(buffere
         # 16 KiB per call; read-ahead and write-back join many.
         assert row.kib > 64 and row.commands < 0.25
         assert row.commands * row.kib == pytest.approx(16, rel=0.35)
-        assert 0.8 < row.from_memory < 1
+        assert 0.8 < row.close.from_memory < 1
 
 
 def test_calls_per_second_are_those_that_were_recorded(buffered):
@@ -35,8 +37,11 @@ def test_calls_per_second_are_those_that_were_recorded(buffered):
 
 
 def test_the_page_says_what_the_page_cache_did(buffered):
-    found = close_up.stretches(buffered.content.records, Looks())
-    titles = [title for title, _ in found[0].columns]
-    assert {"From memory [%]", "Requests per I/O", "KiB per request", "Seek [ms]"} <= set(titles)
-    html = render(buffered.content)
-    assert found[0].anchor in html and "the page cache of an array" not in html
+    """As if one setting read ahead half as far: twice the requests, and twice the calls that wait."""
+    first = stretch_of(buffered, "seq_read")[0].whole
+    halves = tuple(replace(one, sectors=one.sectors // 2) for one in first.requests)
+    less = replace(first, requests=halves, ios_of_load=first.ios // 2, from_memory=2 * first.from_memory - 1)
+    looks = Looks().by_label(["far", "near"])
+    said = close_up.sentence([close_up.row(first, looks["far"]), close_up.row(less, looks["near"])])
+    assert "Size of a request to the drive:" in said and "Calls that wait for the drive:" in said
+    assert close_up.most_different(buffered.content.records, Looks()).anchor in render(buffered.content)

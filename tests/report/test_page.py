@@ -14,11 +14,12 @@ import pytest
 from rich.console import Console
 
 from report.sample import sample_content, sample_records
+from seekwise.number_text import three
 from seekwise.report.charts import files
 from seekwise.report.looks import Looks
-from seekwise.report.page import number, pictures, render, write_report
+from seekwise.report.page import pictures, render, write_report
 from seekwise.report.rows import mean_interval, summary_rows, trial_rows
-from seekwise.report.terminal import print_advice, print_winners
+from seekwise.report.terminal import print_answer
 from seekwise.store.record import CpuSeconds
 
 
@@ -43,8 +44,7 @@ def test_only_the_script_of_the_page_itself_may_run(page):
 
 def test_answer_stands_before_table_and_charts(page):
     places = [
-        page.index(each)
-        for each in ("<h1>Use mq-deadline", '<h2 id="charts"', '<h2 id="losses"', '<h2 id="winners"', '<h2 id="run"')
+        page.index(each) for each in ("<h1>Use mq-deadline", '<h2 id="charts"', '<h2 id="losses"', '<h2 id="run"')
     ]
     assert places == sorted(places)
 
@@ -94,13 +94,12 @@ def test_no_two_settings_share_colour_dash_and_marker():
 
 
 def test_numbers_have_three_significant_digits_and_no_exponent():
-    assert [number(value) for value in (0.01234, 3.14159, 123456.0, None, 0)] == ["0.0123", "3.14", "123456", "–", "0"]
+    assert [three(value) for value in (0.01234, 3.14159, 123456.0, None, 0)] == ["0.0123", "3.14", "123456", "–", "0"]
 
 
 def test_terminal_answer_fits_eighty_columns_without_colour():
     console = Console(width=80, no_color=True, record=True, file=io.StringIO())
-    print_winners(sample_content(), console)
-    print_advice(sample_content(), console)
+    print_answer(sample_content(), console)
     text = console.export_text()
     assert "mq-deadline" in text and "echo none | sudo tee /sys/block/sda/queue/scheduler" in text
 

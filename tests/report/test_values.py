@@ -11,9 +11,11 @@ import pytest
 from report.sample_live import SPEED, live_outcome
 from seekwise.judge import outcome as outcomes
 from seekwise.measure.live import own
-from seekwise.report import live_page
+from seekwise.report import live_sections
 from seekwise.report.charts.live_svg import Value, values_end
 from seekwise.report.looks import Looks
+from seekwise.report.outcome import content_of
+from seekwise.report.page import render
 from seekwise.workload.study.load_words import use_rows
 
 
@@ -34,7 +36,7 @@ def panels_of(page: str) -> list[tuple[str, list[str]]]:
 
 
 def test_the_page_begins_with_the_values_of_every_setting_the_one_in_force_first(found):
-    page = live_page.html(found)
+    page = render(content_of(found))
     shown = panels_of(page)
     assert len(shown) == len([each for each in found.decided.judged if each.rounds])
     assert all(names[0] == "mq-deadline now" and len(names) == len(SPEED) for _, names in shown)
@@ -44,14 +46,14 @@ def test_the_page_begins_with_the_values_of_every_setting_the_one_in_force_first
 def test_a_use_that_the_budget_left_at_one_setting_has_no_distance(found):
     left = found.plan.uses[-1].name
     few = [each for each in found.records if each.factors["use"] != left or each.setting == "none"]
-    page = live_page.html(outcomes.judged(found.run, found.plan, few))
+    page = render(content_of(outcomes.judged(found.run, found.plan, few)))
     assert all(f'href="#use-{use.name}"' in page for use in found.plan.uses[:-1])
     assert f'href="#use-{left}"' not in page
 
 
 def test_what_differs_most_is_the_first_panel(found):
-    known = live_page._panels(found, Looks().by_label([each.label for each in found.plan.candidates]))
-    sizes = {(each.use, live_page.subject(each)): each.named for each in found.decided.judged}
+    known = live_sections.panels_of(found, Looks().by_label([each.label for each in found.plan.candidates]))
+    sizes = {(each.use, live_sections.subject(each)): each.named for each in found.decided.judged}
     named = [bool(sizes[panel.use, panel.what]) for panel in known if "p99" not in panel.what]
     assert named == sorted(named, reverse=True) and named[0]
 
@@ -66,7 +68,7 @@ def test_a_value_far_beyond_the_others_is_cut_and_an_unbounded_interval_sets_no_
 
 
 def test_throughput_is_drawn_bin_by_bin_where_bins_hold_something(found):
-    page = live_page.html(found)
+    page = render(content_of(found))
     assert "<h3>Throughput over time</h3>" in page and "MB/s at the top" in page
 
 
@@ -76,7 +78,7 @@ def test_units_longer_than_a_bin_are_drawn_period_by_period(found):
         replace(each, phases=tuple(replace(phase, windows=((0.0, 0.0),) * 15) for phase in each.phases))
         for each in found.records
     ]
-    page = live_page.html(outcomes.judged(found.run, found.plan, empty))
+    page = render(content_of(outcomes.judged(found.run, found.plan, empty)))
     assert "<h3>Throughput over time</h3>" not in page
     drawn = re.search(r'period by period</h3><div class="wide">(.*?)</figure>', page, re.DOTALL)
     assert drawn is not None

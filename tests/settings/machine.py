@@ -40,6 +40,8 @@ class Files:
             path = self.root / name.lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+            # A script is there to be started.
+            path.chmod(0o755 if text.startswith("#!") or name.endswith("/rc.local") else 0o644)
         return self
 
     def link(self, name: str, target: str) -> Files:

@@ -78,6 +78,23 @@ def test_a_preview_writes_nothing_but_refuses_what_is_not_there(kernel, journal)
     assert tree(folder) == before
 
 
+def test_what_moved_without_being_asked_for_is_told_and_comes_back(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline", **{"queue/of_next_year": "7"})
+    before = tree(folder)
+
+    def follow(name, value):
+        if name == "queue/nr_requests":
+            kernel.real_write(folder / "queue/of_next_year", "3")
+
+    kernel.before_write = follow
+    done = apply({"sda": {"nr_requests": 64}}, kernel.root, journal)
+    assert "queue/of_next_year" in done.moved("sda")
+    assert (done.before["sda"]["queue/of_next_year"], done.seen["sda"]["queue/of_next_year"]) == ("7", "3")
+    kernel.before_write = None
+    recovery.revert_all(journal)
+    assert tree(folder) == before
+
+
 def test_after_a_reboot_an_applied_entry_is_closed_without_writing(kernel, journal):
     folder = kernel.add_disk("sda", **{"device/serial": "S1"})
     apply({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
@@ -96,9 +113,10 @@ def _restarted(journal) -> None:
         path.write_text("".join([_line(document), *rest]))
 
 
-def test_after_a_restart_revert_restores_what_a_file_has_set_again(kernel, journal):
+@pytest.mark.parametrize("named", [{"device/serial": "S1"}, {"dm/uuid": "LVM-x"}, {}, {"loop/backing_file": "/srv/a"}])
+def test_after_a_restart_revert_restores_what_a_file_has_set_again(kernel, journal, named):
     """The udev rule sets bfq at each start: taking back the rule alone would leave bfq until the next one."""
-    folder = kernel.add_disk("sda", "mq-deadline", **{"device/serial": "S1"})
+    folder = kernel.add_disk("sda", "mq-deadline", **named)
     before = tree(folder)
     rule = File(Path("/etc/udev/rules.d/65-seekwise.rules"), "# rule\n")
     apply({"sda": {"scheduler": "bfq"}}, kernel.root, journal, [rule])
@@ -120,12 +138,13 @@ def test_after_a_restart_revert_leaves_what_the_file_has_not_set(kernel, journal
     assert "[mq-deadline]" in (folder / "queue/scheduler").read_text() and journal.is_empty()
 
 
-def test_after_a_restart_another_drive_of_that_name_is_left_alone(kernel, journal):
-    folder = kernel.add_disk("sda", "mq-deadline", **{"device/serial": "S1"})
+@pytest.mark.parametrize("name", ["device/serial", "dm/uuid", "loop/backing_file"])
+def test_after_a_restart_another_drive_of_that_name_is_left_alone(kernel, journal, name):
+    folder = kernel.add_disk("sda", "mq-deadline", **{name: "S1"})
     rule = File(Path("/etc/udev/rules.d/65-seekwise.rules"), "# rule\n")
     apply({"sda": {"scheduler": "bfq"}}, kernel.root, journal, [rule])
     _restarted(journal)
-    (folder / "device/serial").write_text("S2\n")
+    (folder / name).write_text("S2\n")
     now = tree(folder)
     recovery.revert_all(journal)
     assert tree(folder) == now and journal.is_empty()
@@ -444,7 +463,7 @@ def test_apply_and_revert_as_commands_on_a_real_device(loop, tmp_path):
     listed = json.loads(seekwise("revert", "--dry-run", "--json", state=tmp_path).stdout)
     assert listed["entries"][0]["items"][0]["old"]["queue/scheduler"] == before["queue/scheduler"]
     back = seekwise("revert", state=tmp_path)
-    assert f"{loop} is as before" in back.stdout
+    assert f"{loop} restored" in back.stdout
     # A scheduler brings its tunables along: they are no change of their own.
     assert "iosched" not in back.stdout and "None" not in back.stdout
     assert read_settings(loop) == before

@@ -16,14 +16,16 @@ from tests import preloaded
 from tests.cli import terminal
 
 from control.conftest import needs_root
+from control.nobody import AS_NOBODY
 from control.test_recovery import rewrite
-from seekwise.control import recovery
+from seekwise.control import lock, recovery
 from seekwise.control.journal import Journal
 from seekwise.control.process import ProcessIdentity
 from seekwise.settings import guard_log, history
 from seekwise.settings.guard import confirm, job
 
 NAME = "queue/read_ahead_kb"
+STUDY = Path(__file__).parents[2] / "studies/schedulers.toml"
 pytestmark = [needs_root, pytest.mark.root]
 
 
@@ -70,12 +72,86 @@ def machine(loop, tmp_path, monkeypatch):
     assert made.value == made.before
 
 
+AS_USER = """
+import sys
+sys.path[:0] = sys.argv[2].split(":")
+from seekwise.control.lock import devices_locked, holder
+from seekwise.errors import RefusedError
+assert holder(sys.argv[1]) is None, "it waits, and measures nothing"
+try:
+    with devices_locked([sys.argv[1]]):
+        print("measures")
+except RefusedError as error:
+    print(error.message)
+"""
+
+
+def test_a_user_measures_nothing_that_root_may_take_back_at_any_moment(machine, tmp_path):
+    """A user cannot read root's journal, and measured what was set for a while; the time-out came in between."""
+    folders = ":".join(path for path in sys.path if path)
+    as_user = subprocess.run(
+        [*AS_NOBODY, AS_USER, machine.loop, folders], capture_output=True, text=True, check=False, cwd="/"
+    )
+    if as_user.returncode:
+        pytest.skip(f"nobody cannot read the program: {as_user.stderr[-200:]}")
+    assert as_user.stdout == "measures\n"
+    machine.begin("10m")
+    during = subprocess.run(
+        [*AS_NOBODY, AS_USER, machine.loop, folders], capture_output=True, text=True, check=True, cwd="/"
+    )
+    assert f"{machine.loop}: a change by root waits for its confirmation" in during.stdout
+    assert "revert" in machine(*machine.words, "5s").stderr, "root itself is told what to do"
+    assert machine("revert").returncode == 0 and machine.value == machine.before
+    after = subprocess.run(
+        [*AS_NOBODY, AS_USER, machine.loop, folders], capture_output=True, text=True, check=True, cwd="/"
+    )
+    assert after.stdout == "measures\n"
+
+
 def test_what_nobody_confirms_is_undone_by_itself(machine):
     done = machine(*machine.words, "5s")
     assert done.returncode == 0 and f"{machine.before} → 64, is set" in done.stdout
     assert machine.is_undone(60)
     late = machine("apply", "--keep")
     assert late.returncode == 2 and "nothing waits for confirmation" in late.stderr
+
+
+@pytest.mark.parametrize("umask", [0, 0o002, 0o077])
+@pytest.mark.parametrize("made", [None, 0o777, 0o775, 0o700], ids=str)
+def test_the_state_folder_is_private_whatever_the_umask_and_whoever_made_it(
+    machine, monkeypatch, tmp_path, umask, made
+):
+    state = tmp_path / "deep/state"
+    machine.environment["SEEKWISE_STATE"] = str(state)
+    monkeypatch.setenv("SEEKWISE_STATE", str(state))
+    if made is not None:
+        state.mkdir(parents=True)
+        os.chown(state, 0, 4242)
+        state.chmod(made)
+    old = os.umask(umask)
+    try:
+        machine.begin("5s")
+        assert machine.is_undone(60)
+        machine.begin("10m")
+        assert machine("apply", "--keep").returncode == 0 and machine.value == "64"
+        done = machine("revert")
+    finally:
+        os.umask(old)
+    assert done.returncode == 0 and machine.value == machine.before, done.stderr
+    folders = [state, *(path for path in state.rglob("*") if path.is_dir())]
+    assert len(folders) > 2 and not any(path.stat().st_mode & 0o022 for path in folders)
+    assert not any(path.stat().st_mode & 0o022 for path in state.rglob("*"))
+
+
+def test_a_state_folder_that_others_could_fill_is_refused_before_anything_is_set(machine, monkeypatch, tmp_path):
+    state = tmp_path / "state"
+    machine.environment["SEEKWISE_STATE"] = str(state)
+    monkeypatch.setenv("SEEKWISE_STATE", str(state))
+    state.mkdir()
+    state.chmod(0o777)
+    (state / "guard").mkdir()
+    refused = machine(*machine.words, "5s")
+    assert refused.returncode == 3 and "may be forged" in refused.stderr and machine.value == machine.before
 
 
 def test_a_device_that_waits_takes_nothing_else(machine):
@@ -86,6 +162,49 @@ def test_a_device_that_waits_takes_nothing_else(machine):
     )
     refused = machine("apply", "--device", machine.loop, "--set", "nomerges=1")
     assert refused.returncode == 3 and "a change waits for its confirmation" in refused.stderr
+
+
+def test_two_changes_at_once_do_not_lose_the_first_value(machine):
+    command = [sys.executable, "-P", "-m", "seekwise.cli.main", "apply", "--device", machine.loop, "--confirm", "6s"]
+    both = [subprocess.Popen([*command, "--set", f"read_ahead_kb={kib}"], env=machine.environment) for kib in (64, 256)]
+    assert sorted(each.wait(60) for each in both) == [0, 3]
+    until = time.monotonic() + 60
+    while not Journal().is_empty() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert machine.value == machine.before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tune", "--vary", "nomerges=0,2", "--for", "random-read", "--budget", "1m"),
+        ("run", str(STUDY), "--backend", "kernel", "--target"),
+    ],
+)
+def test_nothing_is_measured_while_a_change_waits(machine, words, tmp_path):
+    subprocess.run(["mkfs.ext4", "-q", f"/dev/{machine.loop}"], check=True)
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    subprocess.run(["mount", f"/dev/{machine.loop}", mounted], check=True)
+    try:
+        machine.begin("10m")
+        command = (words[0], str(mounted), *words[1:]) if words[0] == "tune" else (*words, str(mounted))
+        refused = machine(*command)
+        assert refused.returncode == 3 and "a change waits for its confirmation" in refused.stderr, refused.stderr
+        assert machine("revert").returncode == 0
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+
+
+def test_a_device_that_is_in_use_when_the_time_is_up_goes_back_as_soon_as_it_is_free(machine):
+    machine.begin("5s")
+    with lock.devices_locked([machine.loop]):
+        until = time.monotonic() + 60
+        while (document := guard_log.read()[-1])["outcome"] != job.GOING_BACK and time.monotonic() < until:
+            time.sleep(0.1)
+        assert f"in use by another seekwise run (process {os.getpid()})" in document["headline"]
+        assert machine.value == "64"
+    assert machine.is_undone(60)
 
 
 def test_what_is_confirmed_from_elsewhere_stays_until_revert(machine):
@@ -156,7 +275,7 @@ def document(kernel, tmp_path, monkeypatch):
     """Of a change on a machine of files that is kept by a udev rule."""
     monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path / "state"))
     kernel.add_disk("sda", "mq-deadline")
-    (kernel.root / "proc").mkdir()
+    (kernel.root / "proc").mkdir(exist_ok=True)
     made = {
         "id": "c1", "started_at": history.now(), "devices": ["sda"], "wanted": {"sda": {"queue/scheduler": "bfq"}}, "ways": ["sysfs.conf"],
         "seconds": 1, "limit": None, "reason": "test", "evidence": None, "outcome": "starting", "headline": "", "until": "",

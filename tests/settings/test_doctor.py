@@ -6,14 +6,16 @@ import json
 import shutil
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from seekwise.cli import doctor
 from seekwise.linux import diskstats
+from seekwise.linux.block_device import Stack
 from seekwise.linux.stack import read_stack
-from seekwise.linux.tree import open_tree
+from seekwise.linux.tree import FolderTree, open_tree
 from seekwise.settings import special
 from seekwise.settings.controllers import State
 from seekwise.settings.doctor import CHECKS, examine, gather
@@ -75,6 +77,7 @@ def plain(files):
 
 # check, builder, files that make the fault, device that is named, severity
 FAULTS = [
+    ("kernel-fault", plain, {"/proc/sys/kernel/osrelease": "6.16.7\n"}, "nvme0n1", "look"),
     ("array-state", with_second_disk, {"/sys/devices/virtual/block/md0/md/degraded": "1\n"}, "md0", "wrong"),
     ("array-state", with_second_disk, {"/sys/devices/virtual/block/md0/md/sync_action": "resync\n"}, "md0", "look"),
     ("device-state", plain, {f"{SCSI}/state": "offline\n"}, "sda", "wrong"),
@@ -115,6 +118,7 @@ FAULTS = [
         "md0",
         "wrong",
     ),
+    ("large-requests", plain, {f"{SDA}/queue/rotational": "0\n", f"{SDA}/queue/max_sectors_kb": "4096\n", "/proc/sys/kernel/osrelease": "6.17.0\n"}, "sda", "look"),
     (
         "read-ahead-small",
         plain,
@@ -158,7 +162,7 @@ FAULTS = [
         "look",
     ),
     ("throttling-off", plain, {f"{SDA}/queue/wbt_lat_usec": "0\n"}, "sda", "look"),
-    ("io-cost", plain, {"/sys/fs/cgroup/io.cost.qos": "8:0 enable=1 ctrl=user rpct=95.00 min=1.00 max=100.00\n"}, "sda", "look"),
+    ("io-limits", plain, {"/sys/fs/cgroup/io.cost.qos": "8:0 enable=1 ctrl=user rpct=95.00 min=1.00 max=100.00\n"}, "sda", "look"),
     ("request-flags", plain, {f"{SDA}/queue/rq_affinity": "0\n", "/sys/devices/system/cpu/online": "0-7\n"}, "sda", "look"),
     (
         "firmware-raid",
@@ -516,19 +520,21 @@ def test_what_bounds_a_usb_bridge_and_a_guest_is_said_though_nothing_is_wrong():
     assert special.unseen(list(Machine(read_stack(tree), tree).drives()), tree) == []
 
 
-def test_checks_that_could_not_look_are_not_counted_as_having_found_nothing(monkeypatch, capsys):
+def test_checks_that_could_not_look_are_not_counted_as_having_found_nothing(monkeypatch, capsys, tmp_path):
     from seekwise.cli import doctor
 
     monkeypatch.setattr(doctor.os, "geteuid", lambda: 0)
     monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: None)
-    for live, could_not, why in ((True, 1, "smartmontools"), (False, 2, "capture")):
-        doctor._print((), doctor._not_examined(live), has_queues=True)
+    captured = machine(two_disks(tmp_path))
+    running = Machine(captured.stack, FolderTree(Path("/")))
+    for looked_at, could_not, why in ((running, 1, "smartmontools"), (captured, 3, "capture")):
+        doctor._print((), doctor._not_examined(looked_at), has_queues=True, only_in="")
         said = " ".join(capsys.readouterr().out.split())
         assert said.startswith(
             f"Nothing wrong: {len(CHECKS) - could_not} checks found nothing, {could_not} could not look: "
         )
         assert why in said
-    doctor._print((), {}, has_queues=True)
+    doctor._print((), {}, has_queues=True, only_in="")
     assert capsys.readouterr().out == f"Nothing wrong: {len(CHECKS)} checks found nothing.\n"
 
 
@@ -536,7 +542,7 @@ def test_checks_that_could_not_look_are_not_counted_as_having_found_nothing(monk
 def test_everything_that_drive_health_lacks_is_said_at_once(monkeypatch, user, is_installed):
     monkeypatch.setattr(doctor.os, "geteuid", lambda: user)
     monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: "/usr/sbin/smartctl" if is_installed else None)
-    said = " ".join(doctor._not_examined(live=True).values())
+    said = " ".join(doctor._not_examined(Machine(Stack({}, ()), FolderTree(Path("/")))).values())
     assert (bool(said), "smartmontools" in said, "sudo" in said) == (
         user != 0 or not is_installed,
         not is_installed,

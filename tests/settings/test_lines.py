@@ -71,7 +71,9 @@ def test_tunables_that_were_not_the_default_are_taken_back_too():
     ],
 )
 def test_requests_that_the_kernel_brings_back_by_itself_are_not_taken_back(tmp_path, scheduler, tags, requests, undone):
-    FakeKernel(tmp_path).add_disk("sda", **({"mq/0/nr_tags": tags} if tags else {}))
+    disk = FakeKernel(tmp_path).add_disk("sda", **({"mq/0/nr_tags": tags} if tags else {}))
+    if not tags:
+        (disk / "mq/0/nr_tags").unlink()
     old = {"queue/scheduler": scheduler or "mq-deadline", "queue/nr_requests": requests}
     found = shell_lines({"sda": {"scheduler": "bfq"}}, {"sda": old}, sudo=False, root=tmp_path)
     assert [line.rpartition("/")[2] for line in found.undo] == undone

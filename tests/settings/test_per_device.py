@@ -77,7 +77,7 @@ def test_the_command_prints_both_within_80_columns(tmp_path):
     assert all(len(line) <= 80 for line in lines if "/sys/block" not in line and "next:" not in line), max(
         lines, key=len
     )
-    assert "next: sudo seekwise apply r1 --for database" in shown.stdout
+    assert "next: seekwise apply r1 --for database" in shown.stdout
     one = seekwise("advise", "r1", "--system", "nvme", "--db", str(path), state=tmp_path)
     assert "Keep none" in one.stdout and "sata" not in one.stdout
     assert "next:" not in one.stdout, "apply would set nothing"
@@ -87,7 +87,7 @@ def test_the_command_prints_both_within_80_columns(tmp_path):
 
 def to_apply(path, *asked):
     with Store.open(path) as store:
-        return of_run.of_runs(store, store.run("r1")).advised(*asked).to_apply()[0]
+        return of_run.of_runs(store, store.run("r1")).advised(*asked).asked.changes()
 
 
 def test_apply_sets_what_advise_said_for_each_drive_or_for_one(tmp_path):
@@ -98,8 +98,8 @@ def test_apply_sets_what_advise_said_for_each_drive_or_for_one(tmp_path):
 
 def test_arrays_built_one_after_the_other_on_the_same_drives_are_alternatives(tmp_path):
     _, found = two_systems(tmp_path)
-    same = tuple(replace(facts, leaves=("sda", "sdb")) for facts in found.plan.systems)
-    again = replace(found.outcome, plan=replace(found.plan, systems=same))
-    simulated = replace(found.outcome, plan=replace(found.plan, backend="simulated"))
+    same = tuple(replace(facts, leaves=("sda", "sdb")) for facts in found.outcome.plan.systems)
+    again = replace(found.outcome, plan=replace(found.outcome.plan, systems=same))
+    simulated = replace(found.outcome, plan=replace(found.outcome.plan, backend="simulated"))
     assert for_use.per_drive(again, None) == ()
     assert for_use.per_drive(simulated, None) == ()

@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.linux.setters import find_setters, owner, tuned
 from seekwise.linux.setters.pattern import matches
-from seekwise.linux.setters.udev_syntax import parse
+from seekwise.linux.setters.udev_syntax import lines
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.settings import conflicts
@@ -122,7 +122,7 @@ def test_udev_patterns_are_globs_with_alternatives():
 
 
 def test_a_comment_inside_a_continued_rule_does_not_swallow_it():
-    (rule,) = parse('KERNEL=="sda", \\\n  ATTR{queue/nomerges}="1"\n', "f")
+    (rule,) = lines('KERNEL=="sda", \\\n  ATTR{queue/nomerges}="1"\n', "f")
     assert (rule.line, len(rule.tokens)) == (1, 2)
 
 
@@ -151,6 +151,8 @@ def test_sysfs_conf_tmpfiles_and_scripts(tmp_path):
         ("sda", "queue/nr_requests", "32", "/etc/sysfs.conf:2", True),
         ("sda", "queue/read_ahead_kb", "256", "/etc/tmpfiles.d/io.conf:1", True),
         ("nvme0n1", "queue/scheduler", "kyber", "/etc/rc.local:2", True),
+        # Which disks the loop means, the line does not say.
+        ("nvme0n1", "queue/nomerges", "2", "/etc/systemd/system/io.service:2", False),
         ("sda", "queue/nomerges", "2", "/etc/systemd/system/io.service:2", False),
     ]
 

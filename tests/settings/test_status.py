@@ -252,8 +252,8 @@ def test_status_tells_drift_by_its_exit_status_on_a_real_device(loop, tmp_path):
     assert (value["expected"], value["value"], value["source"]) == ("64", "256", "unknown")
     # The command that is named brings it back, and only it.
     named = seekwise("status", f"/dev/{loop}", state=tmp_path).stderr.splitlines()[-1].split()
-    assert named[:2] == ["sudo", "seekwise"]
-    assert seekwise(*named[2:], state=tmp_path).returncode == 0
+    assert named[0] == "seekwise"  # for root without sudo
+    assert seekwise(*named[1:], state=tmp_path).returncode == 0
     assert seekwise("status", f"/dev/{loop}", state=tmp_path).returncode == 0
     with open(f"/sys/block/{loop}/queue/read_ahead_kb", "w") as file:
         file.write("256")
@@ -303,10 +303,20 @@ def test_the_first_screen_has_twelve_rows_with_what_somebody_set_first_and_the_n
     rows = screen(stacked(tmp_path).root)
     assert len(rows) <= 12 and max(map(len, rows[:-1])) <= 80
     assert rows[0] == "seekwise has applied nothing here."
-    assert "read_ahead_kb  8192  udev rule /etc/udev/rules.d/60-md.rules:1" in "\n".join(rows)
-    assert any(row.endswith("rows more, of sda, sdb, sdc, sdd too") for row in rows)
-    assert "not evaluated: /etc/tune.sh:1: names a setting, and what starts it is not known" in rows
+    assert any(row.startswith("  md0  read_ahead_kb 8192 (udev rule /etc/udev/rules.d/60-md.rules:1") for row in rows)
+    # One line for those that are alike; the files that were read stand in --all.
+    assert len([row for row in rows if row.startswith("  sdb, sdc, sdd  scheduler ")]) == 1
+    assert not any("not evaluated" in row for row in rows)
+    more = " ".join(" ".join(screen(tmp_path, "--all")).split())
+    assert "not evaluated: /etc/tune.sh:1: names a setting, and what starts it is not known" in more
     assert rows[-1] == f"next: seekwise status --root {tmp_path} --all"
+
+
+def test_our_own_sources_are_no_place_that_sets_anything(tmp_path):
+    line = "echo 64 > /sys/block/sda/queue/read_ahead_kb\n"
+    files = two_disks(tmp_path).add({"/opt/x/python/seekwise/a": "", "/opt/x/tests/a.sh": line, "/opt/y/a.sh": line})
+    left = status.read(files.tree(), files.stack()).not_evaluated
+    assert any("/opt/y/a.sh" in note for note in left) and not any("/opt/x" in note for note in left)
 
 
 def test_disks_that_are_alike_share_their_rows(tmp_path):

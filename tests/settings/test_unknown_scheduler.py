@@ -14,14 +14,15 @@ from report import sample_live
 from seekwise.control import recovery, settings, sysfs
 from seekwise.control.switching import switching
 from seekwise.errors import UsageError
-from seekwise.linux.describe import settings_lines
 from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
 from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import candidates
-from seekwise.report import live_page
+from seekwise.report.device_words import settings_lines
 from seekwise.report.explain import _offered_here
 from seekwise.report.looks import Looks
+from seekwise.report.outcome import content_of
+from seekwise.report.page import render
 from seekwise.settings import apply, status
 from seekwise.settings.forms import boot
 
@@ -181,7 +182,7 @@ def test_its_module_is_loaded_at_boot_where_it_has_one(machine):
 def test_its_run_is_shown_in_colours_of_its_own(monkeypatch):
     monkeypatch.setattr(sample_live, "SPEED", {"mq-deadline": 1.0, "adios": 1.4, "ufq": 0.6, "none": 0.9})
     found = sample_live.live_outcome.__wrapped__(count=4)
-    page = live_page.html(found)
+    page = render(content_of(found))
     fastest = [each.standing("adios").verdict for each in found.decided.judged if each.metric == "rate"]
     assert fastest and set(fastest) == {"better"} and page.count("adios") > 4 and page.count("ufq") > 4
     colours = [look.colour for look in Looks().by_label(["adios", "ufq", "none", "mq-deadline"]).values()]

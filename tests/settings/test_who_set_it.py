@@ -7,9 +7,15 @@ start scripts, units and cron tables. The first six are cases of the issue on fi
 
 from __future__ import annotations
 
+import re
+import tarfile
+from pathlib import Path
+
 import pytest
 
 from seekwise.linux.setters import survey
+from seekwise.linux.stack import read_stack
+from seekwise.linux.tree import FolderTree
 from seekwise.settings import conflicts, status
 from seekwise.settings.doctor import Machine, examine
 from settings.machine import two_disks
@@ -174,11 +180,37 @@ MORE = {
 }
 
 
+PLAIN = {
+    "a here-string", "escapes in echo", "busybox", "printf", "a folder changed into", "the redirection first", "su", "nice with a number", "a folder of scripts",
+    "each script of a folder", "a script from its folder", "sudo",
+}  # fmt: skip
+"""Straight lines: told with their value. All others depend on a variable, a loop or a condition: told as a line to look
+at."""
+LOOK = r"line \d+ of ({files}) writes {what} \((?:in a loop|in a function|under a condition|behind a variable|its value stands elsewhere): look there\)"
+
+
 @pytest.mark.parametrize("form", SCRIPTS)
 def test_a_start_script_is_named(form, tmp_path):
     made = machine(tmp_path, {RC: "#!/bin/bash\n" + SCRIPTS[form], **MORE}, scheduler="bfq")
     found = set_by(made, "sda")
-    assert found.startswith(tuple(f"script or unit {file}:" for file in (RC, *MORE))), found
+    if form == "find by name":
+        assert "none of the places" in found, "no line names the setting"
+    elif form in PLAIN:
+        assert found.startswith(tuple(f"script or unit {file}:" for file in (RC, *MORE))), found
+    else:
+        assert re.fullmatch(LOOK.format(files="|".join((RC, *MORE)), what="scheduler"), found), found
+    values = {each.value for each in survey(made.tree(), made.stack()).setters}
+    assert values <= {"bfq", "none", "?"}, "no value is invented"
+
+
+def test_a_line_to_look_at_is_no_setter_of_a_value_that_it_does_not_give(tmp_path):
+    script = "#!/bin/sh\nfor d in /sys/block/*; do\n echo kyber > $d/queue/scheduler\ndone\n"
+    made = machine(tmp_path, {RC: script}, scheduler="bfq")
+    assert "none of the places" in set_by(made, "sda")
+    (other,) = status.read(made.tree(), made.stack(), frozenset({"sda"})).devices[0].settings[0].others
+    assert other.text == f"line 3 of {RC} writes scheduler (in a loop: look there)"
+    (conflict,) = conflicts.find({"sda": {"queue/scheduler": "none"}}, ["udev"], made.tree(), made.stack())
+    assert conflict.text.startswith(f"{other.text}, perhaps queue/scheduler of sda, after us")
 
 
 UNITS = {
@@ -194,9 +226,10 @@ UNITS = {
 @pytest.mark.parametrize("form", UNITS)
 def test_a_unit_is_named(form, tmp_path):
     made = machine(tmp_path, {UNIT: f"[Service]\nType=oneshot\n{UNITS[form]}\n", **MORE}, scheduler="bfq")
-    assert set_by(made, "sda").startswith(
-        ("script or unit /etc/systemd/system/io.service:", "script or unit /usr/local/sbin/set-io:2")
-    )
+    if form == "tee with a glob":
+        assert set_by(made, "sda") == f"script or unit {UNIT}:3, probably"
+    else:
+        assert re.fullmatch(LOOK.format(files=f"{UNIT}|/usr/local/sbin/set-io", what="scheduler"), set_by(made, "sda"))
 
 
 def test_a_drop_in_of_the_administrator_counts_though_its_unit_is_started_by_another(tmp_path):
@@ -272,7 +305,8 @@ TUNED = {
 @pytest.mark.parametrize("form", TUNED)
 def test_a_tuned_profile_is_named(form, tmp_path):
     made = machine(tmp_path, {**TUNED_ON, **TUNED[form]}, scheduler="bfq")
-    assert set_by(made, "sda").startswith("TuneD profile /"), set_by(made, "sda")
+    expected = "line 4 of /etc/tuned/mine/script.sh writes " if form == "its script" else "TuneD profile /"
+    assert set_by(made, "sda").startswith(expected), set_by(made, "sda")
 
 
 def test_tlp_sets_one_scheduler_for_each_of_its_disks(tmp_path):
@@ -330,8 +364,11 @@ def test_crontabs_and_init_scripts_are_read(tmp_path):
         "/etc/init.d/io": "#!/bin/sh\ncase \"$1\" in\nstart) echo 2 > /sys/block/sda/queue/nomerges ;;\nstop) echo 1 > /sys/block/sda/queue/nomerges ;;\nesac\n",
     }, scheduler="bfq")  # fmt: skip
     made.link("/etc/rc3.d/S20io", "../init.d/io")
-    assert {(each.attribute, each.value) for each in survey(made.tree(), made.stack()).setters} == {
-        ("queue/scheduler", "bfq"), ("queue/nr_requests", "64"), ("queue/nomerges", "2")}  # fmt: skip
+    found = {(each.attribute, each.value, each.look) for each in survey(made.tree(), made.stack()).setters}
+    assert found == {
+        ("queue/scheduler", "bfq", ""), ("queue/nr_requests", "64", ""),
+        ("queue/nomerges", "2", "under a condition"), ("queue/nomerges", "1", "under a condition"),
+    }  # fmt: skip
 
 
 PLACES = {
@@ -379,7 +416,8 @@ def test_places_where_scripts_lie(place, tmp_path):
     made = machine(
         tmp_path, {place: PLACES[place].format("echo bfq > /sys/block/sda/queue/scheduler")}, scheduler="bfq"
     )
-    assert f" {place}:" in set_by(made, "sda")
+    found = set_by(made, "sda")
+    assert f" {place}:" in found or f" of {place} writes scheduler (" in found, found
 
 
 def test_android_writes_in_its_own_language(tmp_path):
@@ -417,7 +455,6 @@ def test_ktune_takes_the_file_of_the_active_profile(tmp_path):
     "command",
     [
         "echo 1 > /sys/class/scsi_device/0:0:0:0/device/queue_depth",
-        "for d in /sys/bus/scsi/devices/*/queue_depth; do echo 1 > $d; done",
         "hdparm -Q1 /dev/sda",
         "hdparm -Q 1 /dev/sda",
     ],
@@ -506,7 +543,7 @@ def test_the_boot_parameter_of_a_kernel_with_a_single_queue_still_acts(tmp_path)
     [
         ('KERNEL=="sda", ATTR{queue/scheduler}="noop"', "the multi-queue kernel has no noop", "write none"),
         ('KERNEL=="sda", ATTR{queue/scheduler}="cfq"', "the multi-queue kernel has no cfq", "write bfq"),
-        ('KERNEL=="sda", ATTR{queue/scheduler}="kyber"', "its module is not loaded", "/etc/modules-load.d"),
+        ('KERNEL=="sda", ATTR{queue/scheduler}="kyber"', "it has not run since it was written, or this kernel has no such module", "udevadm trigger"),
         ('KERNEL=="sda", DEVTYPE=="disk", ATTR{queue/scheduler}="none"', "udev knows no key DEVTYPE", "mend the line"),
         ('KERNEL="sda", ATTR{queue/scheduler}="none"', "refuses KERNEL= and ignores the line", "mend the line"),
         ('KERNEL=="sda", ATTRS{queue/scheduler}="none"', "refuses ATTRS= and ignores the line", "mend the line"),
@@ -550,7 +587,7 @@ def test_where_nobody_is_found_the_places_that_were_read_are_named(tmp_path):
     )
     assert set_by(made, "sda") == "set by hand or by a program: none of the places that were read sets it"
     found = status.read(made.tree(), made.stack())
-    assert RULE in found.read and RC in found.read and "mdadm.conf, hdparm.conf" in found.read
+    assert RULE in found.read and RC in found.read and "mdadm.conf, multipath.conf, hdparm.conf" in found.read
     assert found.places["udev"] == [RULE]
 
 
@@ -658,3 +695,46 @@ def test_a_label_that_is_not_there_leads_nowhere(tmp_path):
     rules = 'KERNEL!="sda", GOTO="end"\nATTR{queue/scheduler}="bfq"\n'
     made = machine(tmp_path, {RULE: rules})
     assert {each.device for each in survey(made.tree(), made.stack()).setters} == {"sda", "nvme0n1"}
+
+
+def test_a_start_script_that_may_not_be_executed_is_started_by_nothing(tmp_path):
+    made = machine(tmp_path, {RC: "#!/bin/sh\necho bfq > /sys/block/sda/queue/scheduler\n"}, scheduler="bfq")
+    assert set_by(made, "sda") == f"script or unit {RC}:2"
+    (made.root / RC.lstrip("/")).chmod(0o644)
+    assert ineffective(made) == [f"script or unit {RC}:2 does not act: {RC} is not executable, so nothing starts it"]
+    assert "set by hand" in set_by(made, "sda")
+
+
+def test_a_variable_in_braces_is_taken_by_systemd_before_the_shell_sees_it(tmp_path):
+    unit = "[Service]\nExecStart=/bin/sh -c 'for d in sda; do echo bfq > /sys/block/{}/queue/scheduler; done'\n"
+    for form, acts in (("${d}", False), ("$d", True), ("$${d}", True)):
+        made = machine(tmp_path / form, {UNIT: unit.format(form)}, scheduler="bfq")
+        assert any("systemd itself replaces ${d}" in line for line in ineffective(made)) != acts, form
+        assert ("look there" in set_by(made, "sda")) == acts, form
+
+
+@pytest.mark.parametrize(
+    "line", ["echo 50000 > /proc/sys/dev/raid/speed_limit_max", "sysctl -q -w dev.raid.speed_limit_max=50000"]
+)
+def test_a_script_that_limits_rebuilds_is_named(line, tmp_path):
+    made = machine(
+        tmp_path, {**ARRAY, "/sys/block/md0/md/sync_speed_max": "50000 (system)\n", RC: f"#!/bin/sh\n{line}\n"}
+    )
+    assert set_by(made, "md0", "md/sync_speed_max") == f"script or unit {RC}:2"
+
+
+def test_more_than_a_drive_takes_is_called_so(tmp_path):
+    """A SATA disk of 32 commands as it was captured."""
+    with tarfile.open(Path(__file__).parents[1] / "machines" / "sata-ncq-off.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    rules = tmp_path / "etc/udev/rules.d/60-x.rules"
+    rules.parent.mkdir(parents=True)
+    rules.write_text(
+        'KERNEL=="sda", ATTR{queue/max_sectors_kb}="65535"\nKERNEL=="sda", ATTR{device/queue_depth}="64"\n'
+    )
+    (tmp_path / "sys/block/sda").resolve().joinpath("queue/max_hw_sectors_kb").write_text("32767\n")
+    tree = FolderTree(tmp_path)
+    found = [each.text for each in survey(tree, read_stack(tree)).ineffective]
+    assert found == [
+        f"udev rule {RULE}:1 does not act: sda takes at most 32767", f"udev rule {RULE}:2 does not act: sda takes at most 32",
+    ]  # fmt: skip

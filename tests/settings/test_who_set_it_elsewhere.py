@@ -36,13 +36,14 @@ PLACES = {
 def test_a_place_where_scripts_lie_is_read(place, tmp_path):
     others, text = PLACES[place]
     made = machine(tmp_path, {**others, place: text.format(WRITE)}, scheduler="bfq")
-    assert f" {place}:" in set_by(made, "sda")
+    found = set_by(made, "sda")
+    assert f" {place}:" in found or f" of {place} writes scheduler (" in found, found
 
 
 def test_an_init_script_of_openwrt_is_started_by_its_link(tmp_path):
     made = machine(tmp_path, {"/etc/init.d/io": f"#!/bin/sh /etc/rc.common\nSTART=99\nstart() {{ {WRITE}; }}\n"}, scheduler="bfq")  # fmt: skip
     made.link("/etc/rc.d/S99io", "../init.d/io")
-    assert " /etc/init.d/io:3" in set_by(made, "sda")
+    assert set_by(made, "sda") == "line 3 of /etc/init.d/io writes scheduler (in a function: look there)"
 
 
 def test_a_hook_that_mkinitcpio_does_not_name_sets_nothing_and_is_still_shown(tmp_path):
@@ -62,15 +63,14 @@ def test_a_file_of_which_nobody_knows_what_starts_it_is_named(file, tmp_path):
 
 
 PROGRAMS = {
-    "tee /sys/block/sda/queue/scheduler <<EOF\nbfq\nEOF": ("queue/scheduler", "bfq"),
-    "S=bfq\ncat > /sys/block/sda/queue/scheduler <<EOF\n$S\nEOF": ("queue/scheduler", "bfq"),
-    f"bash -s <<'EOF'\n{WRITE}\nEOF": ("queue/scheduler", "bfq"),
-    f'echo "{WRITE}" | at now': ("queue/scheduler", "bfq"),
-    "find /sys/block -name 'sd*' -printf '%f\\n' | while read d; do echo bfq > /sys/block/$d/queue/scheduler; done": ("queue/scheduler", "bfq"),
-    "for d in $(lsblk -ndo NAME | grep -E '^(sd|hd)'); do echo bfq > /sys/block/$d/queue/scheduler; done": ("queue/scheduler", "bfq"),
-    "for d in /sys/block/*; do case $(basename $d) in loop*|nvme*) continue;; esac; echo bfq > $d/queue/scheduler; done": ("queue/scheduler", "bfq"),
+    "tee /sys/block/sda/queue/scheduler <<EOF\nbfq\nEOF": ("queue/scheduler", "?"),
+    "S=bfq\ncat > /sys/block/sda/queue/scheduler <<EOF\n$S\nEOF": ("queue/scheduler", "?"),
     "pushd /sys/block/sda/queue\necho bfq > scheduler": ("queue/scheduler", "bfq"),
-    "blockdev --setra $((2 * 1024)) /dev/sda": ("queue/read_ahead_kb", "1024"),
+    "blockdev --setra $((2 * 1024)) /dev/sda": ("queue/read_ahead_kb", "?"),
+    "hdparm -a $AHEAD /dev/sda": ("queue/read_ahead_kb", "?"),
+    "blockdev --setra 4096 /dev/sd?": ("queue/read_ahead_kb", "2048"),
+    "cat > /etc/io <<EOF\necho none > /sys/block/nvme0n1/queue/scheduler\nEOF\necho bfq > /sys/block/sda/queue/scheduler": ("queue/scheduler", "bfq"),
+    "cat /sys/block/sda/queue/scheduler > /tmp/x; [ -w /sys/block/sda/queue/nomerges ]; hdparm -a 256 /dev/sda": ("queue/read_ahead_kb", "128"),
     "blockdev --setra 4096 /dev/sda1": ("queue/read_ahead_kb", "2048"),
     "hdparm -qW0A1 /dev/sda": ("queue/write_cache", "write through"),
     "sdparm --set=WCE=0 /dev/sda": ("queue/write_cache", "write through"),
@@ -95,19 +95,28 @@ def test_the_write_cache_of_an_nvme_drive_and_the_read_ahead_of_a_volume(tmp_pat
         ("nvme0n1", "write through"), ("dm-0", "2048")}  # fmt: skip
 
 
-def test_a_loop_that_may_go_on_before_it_writes_is_uncertain_unless_it_asks_for_the_file_alone(tmp_path):
-    loop = "for d in /sys/block/*; do {} || continue; echo bfq > $d/queue/scheduler; done\n"
-    made = machine(tmp_path, {RC: loop.format("[[ $(basename $d) =~ ^sd ]]")}, scheduler="bfq")
-    assert set_by(made, "sda") == f"script or unit {RC}:1, probably"
-    made.add({RC: loop.format('[ -d "$d/queue" ]')})
-    assert set_by(made, "sda") == f"script or unit {RC}:1"
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("[ -x /bin/foo ] || { echo no; exit 0; }", "under a condition"),
+        ("[ -x /bin/foo ] || exit 0", "under a condition"),
+        ("if [ $1 = stop ]; then\n exit\nfi", "under a condition"),
+        ("f() {\n exit 1\n}", ""),
+        ("(sleep 5; true) &", ""),
+        ("echo 'if [ a' > /tmp/x", ""),
+    ],
+)
+def test_a_line_behind_an_exit_under_a_condition_is_one_to_look_at(before, said, tmp_path):
+    made = machine(tmp_path, {RC: f"#!/bin/sh\n{before}\n{WRITE}\n"}, scheduler="bfq")
+    (setter,) = survey(made.tree(), made.stack()).setters
+    assert (setter.look, setter.certain) == (said, not said)
 
 
 def test_a_text_for_an_interpreter_in_a_here_document_is_called_left_out(tmp_path):
     made = machine(
         tmp_path, {RC: "#!/bin/sh\npython3 - <<EOF\nopen('/sys/block/sda/queue/scheduler', 'w').write('bfq')\nEOF\n"}
     )
-    assert survey(made.tree(), made.stack()).not_evaluated == (f"{RC}:2: text for python3 that names queue files",)
+    assert survey(made.tree(), made.stack()).not_evaluated == (f"{RC}:2: a here-document that names a setting",)
 
 
 OPENRC = {"/etc/conf.d/hdparm": 'sda_args="-W0 -S 60"\n', "/etc/runlevels/default/hdparm": ""}
@@ -165,7 +174,7 @@ IDLE = {
             'KERNEL=="sd[a-z][0-9]", ATTR{queue/scheduler}="bfq"': "it meets partitions alone, and they have no queue",
             'ENV{DEVTYPE}=="partition", ATTR{queue/read_ahead_kb}="64"': "it meets partitions alone, and they have no queue",
             'KERNEL=="sda", ATTR="queue/scheduler=bfq"': "udev wants ATTR{NAME}, and ignores the line without the name",
-            'KERNEL=="sda", ATTR{queue/scheduler}=="bfq"': "every part of it compares (==), and none sets",
+            'KERNEL=="sda", ATTR{queue/scheduler}=="bfq"': "every part of it compares, and none sets: `==` compares, `=` assigns",
             'KERNEL=="sda", ATTR{scheduler}="bfq"': "a disk's folder has no file scheduler",
             'SUBSYSTEM=="nvme", ATTR{queue/scheduler}="bfq"': "a device of subsystem nvme has no queue; its disk is one of subsystem block",
             'ACTION=="add,change", KERNEL=="sda", ATTR{queue/scheduler}="bfq"': 'there is no action "add,change"',

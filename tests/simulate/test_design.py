@@ -91,6 +91,18 @@ def test_where_trials_are_costly_each_setting_is_tried_by_itself_and_the_best_to
     assert kept.asked_of(sweep, None).combinations == len(tried)
 
 
+def test_what_the_model_cannot_tell_is_not_advised_and_what_it_can_is_set_and_undone() -> None:
+    answer = chosen(*swept())
+    assert {"scheduler", "depth"} <= answer.chosen.equals.keys()
+    told = array_answer.advice(answer, ())
+    assert "scheduler" not in told.headline and "queue depth" not in told.headline
+    assert [line.split()[:2] for line in told.set_lines] == [["sudo", "mdadm"]] and "--stop" in told.undo_lines[0]
+    other = replace(answer.chosen, point=replace(answer.chosen.point, scheduler="bfq", depth=1), equals={})
+    told = array_answer.advice(replace(answer, chosen=other), ())
+    assert ", with scheduler bfq, queue depth 1: " in told.headline
+    assert [line.rpartition("/")[2].split()[0] for line in told.set_lines[1:]] == ["scheduler", "queue_depth"]
+
+
 def test_what_makes_a_difference_is_no_equal() -> None:
     sweep, best = swept(use="queries-and-log", levels=("raid10",), drives=(4,))
     answer = chosen(sweep, best)

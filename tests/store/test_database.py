@@ -204,3 +204,35 @@ def test_a_full_disk_is_said_and_what_was_committed_stays(tmp_path):
             assert store.count("r1") == (added, added)
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True, timeout=60)
+
+
+def test_a_run_that_meets_a_locked_file_is_kept_whole_beside_it(tmp_path, capsys):
+    path = tmp_path / "records.db"
+    with Store.open(path) as store, sqlite3.connect(path, isolation_level=None) as other:
+        store._connection.execute("PRAGMA busy_timeout = 50")
+        store.add_run(RUN)
+        store.add(RECORD)
+        other.execute("BEGIN IMMEDIATE")
+        store.add(replace(RECORD, trial=RECORD.trial + 1))
+        store.end_run(RUN.run_id, "complete")
+        assert store.run("last").outcome == "complete"
+        beside = store.path
+        other.execute("ROLLBACK")
+    other.close()
+    said = capsys.readouterr().err
+    assert str(path) in said and str(beside) in said and beside != path and beside.parent == tmp_path
+    with Store.open(beside, create=False) as kept:
+        assert [record.trial for record in kept.records(RUN.run_id)] == [RECORD.trial, RECORD.trial + 1]
+        assert kept.run("last").outcome == "complete"
+
+
+def test_a_locked_file_is_an_error_before_anything_is_measured(tmp_path):
+    path = tmp_path / "records.db"
+    with Store.open(path) as store, sqlite3.connect(path, isolation_level=None) as other:
+        store._connection.execute("PRAGMA busy_timeout = 50")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(SeekwiseError, match="locked"):
+            store.add_run(RUN)
+        other.execute("ROLLBACK")
+    other.close()
+    assert [each.name for each in tmp_path.glob("*.db")] == ["records.db"]

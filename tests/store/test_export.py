@@ -5,6 +5,8 @@ import io
 import json
 from dataclasses import replace
 
+import pytest
+
 from seekwise.store import export
 
 from .test_database import RECORD, RUN
@@ -39,6 +41,30 @@ def test_csv_names_the_machine_of_each_run_and_keeps_runs_of_two_hosts_apart():
         ("1", "a", "6.1.0", "sda+sdb", "X", "1"),
         ("2", "b", "", "", "", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "  =1", "＝1", '=HYPERLINK("x")', "\n=1"]
+)
+def test_no_cell_of_csv_is_a_formula(text):
+    record = replace(
+        RECORD, factors={"name": text, text: "x"}, combination=text, invalid_reason=text, environment={"host": text}
+    )
+    out = io.StringIO(newline="")
+    export.write_csv([record], out)
+    rows = list(csv.reader(io.StringIO(out.getvalue(), newline="")))
+    cells = [cell for row in rows for cell in row]
+    shown = text.replace("\r", "\n")
+    assert (shown if text.startswith("x") else f"'{shown}") in cells
+    assert not any(cell.lstrip(" ").startswith(tuple("=+-@\t\r＝")) for cell in cells)
+
+
+@pytest.mark.parametrize("value", [-1, -1.5, "-1", "+2.5", "-1e3"])
+def test_numbers_of_csv_stay_numbers(value):
+    out = io.StringIO()
+    export.write_csv([replace(RECORD, factors={"n": value})], out)
+    (row,) = csv.DictReader(io.StringIO(out.getvalue()))
+    assert row["n"] == str(value)
 
 
 def test_json_holds_everything_under_a_schema():

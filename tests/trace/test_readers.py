@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import samples
-import zstandard
 
+from seekwise import zstd
 from seekwise.trace import columns, file
 from seekwise.trace.columns import REQUEST, Flag, Kind, Notes, TraceError
 from seekwise.trace.readers import FORMATS, open_trace, source
@@ -142,7 +142,7 @@ def test_blkparses_flush_without_a_place_is_a_flush(tmp_path):
     assert [(row["kind"], row["complete_ns"]) for row in rows] == [(Kind.FLUSH, 4_000_000)]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
 def test_a_packed_trace_is_unpacked_on_the_way(tmp_path, pack):
     _, rows = read(written(tmp_path, pack(samples.BLKPARSE.encode())))
     assert len(rows) == 3
@@ -229,12 +229,12 @@ def test_memory_stays_flat_along_a_long_trace(tmp_path, monkeypatch):
 
 
 def block(kind, data, length=None, checksum=None):
-    packed = zstandard.compress(data)
+    packed = zstd.compress(data)
     return kind + struct.pack("<II", length or len(packed), checksum or zlib.crc32(packed)) + packed
 
 
 HEAD = file.MAGIC + block(b"HEAD", b"{}")
-BOMB = zstandard.compress(b"\0" * (200 << 20))
+BOMB = zstd.compress(b"\0" * (200 << 20))
 HOSTILE = {
     "empty": b"",
     "zeros": b"\0" * 4096,
@@ -243,6 +243,10 @@ HOSTILE = {
     "prose": b"Dear reader,\nthis is no trace.\n",
     "a line without end": b"7" * 3_000_000,
     "json": b'{"requests": []}\n',
+    "biosnoop: a word for a number": b"TIME(s)  COMM PID DISK T SECTOR BYTES LAT(ms)\n0.1 fio 1 sda R many 4096 0.1\n",
+    "biosnoop: a heading alone": b"TIME(s)  COMM PID DISK T SECTOR BYTES LAT(ms)\n",
+    "biosnoop: no number": b"TIME(s)  COMM PID DISK T SECTOR BYTES LAT(ms)\n0.1 fio 1 sda R 1 4096 nan\n",
+    "biosnoop: a sector beyond any drive": b"TIME(s)  COMM PID DISK T SECTOR BYTES LAT(ms)\n0.1 fio 1 sda R 99999999999999999999 4096 0.1\n",
     "fio log: a word for a number": samples.FIO_LOG.encode() + b"6, many, 0, 4096, 1, 0\n",
     "fio log: a huge offset": samples.FIO_LOG.encode() + b"6, 1, 0, 4096, " + b"9" * 40 + b", 0\n",
     "fio log: a negative size": samples.FIO_LOG.encode() + b"6, 1, 0, -4096, 512, 0\n",
@@ -289,7 +293,7 @@ def test_a_malformed_or_hostile_trace_is_one_clear_error(tmp_path, name):
 
 def test_there_are_at_least_thirty_of_them():
     assert len(HOSTILE) >= 30
-    assert len(FORMATS) == 6
+    assert len(FORMATS) == 7
 
 
 def test_prompts_before_events_and_words_behind_them_are_passed_over(tmp_path):
@@ -352,7 +356,7 @@ def test_a_trace_that_grows_without_an_end_is_refused(tmp_path, packed, monkeypa
     path = tmp_path / "x"
     line = b"  8,0    1        0     0.000000000  1095  Q  WS 0 + 8 [w]\n"
     data = line * (1 << 15)
-    path.write_bytes(gzip.compress(data, 9) if packed == "gz" else zstandard.ZstdCompressor().compress(data))
+    path.write_bytes(gzip.compress(data, 9) if packed == "gz" else zstd.compress(data))
     with pytest.raises(TraceError, match="more than 200 times its size"):
         for _ in open_trace(path)[1]:
             pass

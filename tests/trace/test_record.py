@@ -1,6 +1,7 @@
 """This test will parse the kernel's trace pages, made by hand and taken from this kernel."""
 
 import os
+import signal
 import struct
 import subprocess
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seekwise.control import tracefs
+from seekwise.control import interrupt, tracefs
 from seekwise.errors import SeekwiseError
 from seekwise.trace.assemble import Assembler
 from seekwise.trace.columns import Kind, Notes
@@ -147,3 +148,32 @@ def test_a_device_over_others_is_recorded_by_its_bios(tmp_path):
 def test_a_page_that_is_not_half_full_is_the_last_one_there_is(committed, last):
     page = bytes(8) + committed.to_bytes(8, "little") + bytes(ring.PAGE - 16)
     assert ring.is_last(page) is last
+
+
+class InterruptedInstance:
+    """A tracing instance that takes pages of one file; Ctrl-C arrives while its recording is being started."""
+
+    def __init__(self, cpu: Path) -> None:
+        self.cpu = cpu
+        self.stopped = False
+
+    def cpus(self):
+        return [self.cpu]
+
+    def start(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def stop(self):
+        self.stopped = True
+
+
+def test_ctrl_c_while_the_recording_starts_keeps_what_it_has(tmp_path):
+    cpu, folder = tmp_path / "cpu0", tmp_path / "spool"
+    cpu.mkdir()
+    folder.mkdir()
+    committed = page(event(5, 1000))
+    (cpu / "trace_pipe_raw").write_bytes(committed)
+    instance = InterruptedInstance(cpu)
+    with interrupt.stoppable():
+        recorder.spool(instance, folder, 60, recorder.SPOOL_BYTES_MAX)
+    assert instance.stopped and (folder / "cpu0").read_bytes() == committed

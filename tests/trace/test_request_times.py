@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from seekwise.cli import _request_times
 from seekwise.cli.main import cli
 from seekwise.control import tracefs
 from seekwise.errors import MissingError, SeekwiseError, UsageError
@@ -90,10 +91,33 @@ def test_bios_of_md_have_one_time_from_arrival_to_the_end():
     assert found.requests[0].device == pytest.approx((0.02, 0.02))
 
 
-def test_a_captured_machine_has_no_requests_and_a_user_without_root_is_told(monkeypatch):
+def test_who_waits_is_told_by_name_the_longest_wait_first():
+    made = np.concatenate([rows((0, 0, 10), (0, 1, 30)), rows((0, 0, 1)), rows((0, 0, 2000), sectors=0)])
+    made["process"] = [0, 1, 2, 3]
+    names = ("postgres/10", "postgres/11", "cron/7", "jbd2/sda1-8/3")
+    found = in_queue.waits(made, names)
+    assert [(name, count) for name, count, _, _ in found] == [("postgres", 2), ("cron", 1)]
+    assert found[0][2] == pytest.approx(0.02) and 0.029 < found[0][3] <= 0.03
+
+
+def test_who_waits_is_in_the_document_too(capsys):
+    times = _request_times.Times([judged(rows((0, 1, 5)))], [], 1.0, 0, [("postgres", 2, 0.02, 0.03)])
+    with contextlib.suppress(SystemExit):
+        _request_times.show(times, as_json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert document["waits"] == [{"process": "postgres", "requests": 2, "mean_s": 0.02, "p99_s": 0.03}]
+
+
+def test_a_captured_machine_has_no_requests_and_a_user_without_root_is_told(monkeypatch, tmp_path):
     runner = CliRunner()
+    (tmp_path / "sys/block/sda/queue").mkdir(parents=True)
     with pytest.raises(UsageError, match="no requests to watch"):
-        runner.invoke(cli, ["doctor", "sda", "--root", "/tmp"], catch_exceptions=False, standalone_mode=False)
+        runner.invoke(
+            cli,
+            ["doctor", "sda", "--watch", "1s", "--root", str(tmp_path)],
+            catch_exceptions=False,
+            standalone_mode=False,
+        )
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(MissingError, match="needs root"):
         runner.invoke(cli, ["doctor", "/", "--watch", "1s"], catch_exceptions=False, standalone_mode=False)

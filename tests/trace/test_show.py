@@ -44,6 +44,8 @@ def test_the_page_is_one_file_with_all_charts(tmp_path):
     page = tmp_path / "trace.html"
     shown(tmp_path, samples.PERF, "--page", str(page))
     text = page.read_text()
+    answer = re.search(r"<h1>(.*?)</h1>", text)[1]
+    assert re.match(r"\d+ % (reads|writes) of [\d.]+ KiB, most (in order|at random): [\d,.]+ a second, ", answer)
     assert text.count('class="sheet"') == 3
     assert text.count('class="panel wider"') == 1 and "requests under way" in text, (
         "the busiest stretch, request by request"

@@ -66,7 +66,11 @@ def test_shared_memory_that_a_server_leaves_ends_with_it(tmp_path: Path, user: i
             server.path_for_user(tmp_path)
             server._can_be_apart.cache_clear()
             done = subprocess.run(
-                ["sh", "-c", WRITES], check=True, capture_output=True, text=True, **(server.identity() if user else {})
+                ["sh", "-c", WRITES],
+                check=True,
+                capture_output=True,
+                text=True,
+                **(server.identity(tmp_path) if user else {}),
             )
             # A kernel that gives users no namespaces keeps the server in ours; nothing can be asked of it then.
             apart = user == 0 or server._can_be_apart()

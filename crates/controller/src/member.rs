@@ -103,15 +103,14 @@ impl<O: Copy> Member<O> {
             self.free.pop();
             self.inside[tag as usize] = Some(command);
             self.next.set(None);
-            self.drive.submit(
-                now,
-                Command {
-                    tag: Tag(tag),
-                    kind: command.kind,
-                    start: command.start,
-                    sectors: command.sectors,
-                },
-            );
+            let DriveCommand {
+                kind,
+                start,
+                sectors,
+                ..
+            } = command;
+            self.drive
+                .submit(now, Command::of(tag, kind, start, sectors));
         }
     }
 

@@ -241,9 +241,7 @@ impl Controller {
         let writes = core::mem::take(&mut row.writes);
         row.reading = false;
         row.waits = writes.len() as u32;
-        let kind = CommandKind::Write {
-            force_unit_access: false,
-        };
+        let kind = CommandKind::WRITE;
         self.transfer(now, &writes, number, kind);
     }
 

@@ -14,12 +14,41 @@ pub enum CommandKind {
     Trim,
 }
 
+impl CommandKind {
+    /// A write that the cache may keep.
+    pub const WRITE: Self = Self::Write {
+        force_unit_access: false,
+    };
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     pub tag: Tag,
     pub kind: CommandKind,
     pub start: Lba,
     pub sectors: Sectors,
+}
+
+impl Command {
+    pub fn of(tag: u32, kind: CommandKind, start: Lba, sectors: Sectors) -> Self {
+        Self {
+            tag: Tag(tag),
+            kind,
+            start,
+            sectors,
+        }
+    }
+}
+
+/// What the host has to ask for so that a write is on the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportedCache {
+    /// Nothing: there is none, or it survives the loss of power, and the drive says so.
+    Safe,
+    /// A flush behind the write. libata leaves forced unit access off (`libata.fua`).
+    Flushed,
+    /// The write itself may be forced: NVMe (drivers/nvme/host/core.c sets both at once).
+    Forced,
 }
 
 /// A drive as its host sees it: commands go in, completions come out at their time.
@@ -50,6 +79,11 @@ pub trait Device {
     /// Takes the step that is due at [`Device::next_event`], with `now` equal to that time; the command that is done by it, if any.
     fn advance(&mut self, now: Nanos) -> Option<Tag> {
         Some(self.complete_next(now))
+    }
+
+    /// What the drive reports of its write cache.
+    fn write_cache(&self) -> ReportedCache {
+        ReportedCache::Flushed
     }
 
     /// Data whose completion the host was notified of and that are still in a memory above the medium. Drives' own write caches are not counted.
@@ -93,6 +127,9 @@ macro_rules! device_is_one_of {
             #[inline]
             fn advance(&mut self, now: seekwise_units::Nanos) -> Option<$crate::Tag> {
                 match self { $(Self::$variant(device) => device.advance(now)),+ }
+            }
+            fn write_cache(&self) -> $crate::ReportedCache {
+                match self { $(Self::$variant(device) => device.write_cache()),+ }
             }
             fn held(&self) -> seekwise_units::Bytes {
                 match self { $(Self::$variant(device) => device.held()),+ }

@@ -10,7 +10,7 @@ pub mod model;
 pub mod null;
 pub mod ssd;
 
-pub use device::{Command, CommandKind, Device, Tag};
+pub use device::{Command, CommandKind, Device, ReportedCache, Tag};
 pub use model::{Attachment, Model, ModelError};
 
 /// Any of the devices; calls are chosen by kind, so that an inner loop has no pointer to follow.

@@ -3,7 +3,7 @@
 //! Each of `depth` threads keeps one command outstanding and sends the next one `turnaround` after the last is done.
 //! Used by `seekwise verify drives` and by the tests. Time is simulated, so a result is the same everywhere.
 
-use crate::device::{Command, CommandKind, Device, Tag};
+use crate::device::{Command, CommandKind, Device};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,15 +119,7 @@ pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
                     submitted += 1;
                     submitted_at[thread as usize] = time;
                     let start = addresses();
-                    device.submit(
-                        time,
-                        Command {
-                            tag: Tag(thread),
-                            kind: load.kind,
-                            start,
-                            sectors: load.block,
-                        },
-                    );
+                    device.submit(time, Command::of(thread, load.kind, start, load.block));
                 }
             }
             _ => {
@@ -174,12 +166,7 @@ pub fn access_at(device: &(impl Device + Clone), distance: f64, samples: u64, se
             now += Nanos(random.below(20_000_000));
             device.submit(
                 now,
-                Command {
-                    tag: Tag(0),
-                    kind: CommandKind::Read,
-                    start: Lba(start),
-                    sectors: Sectors(1),
-                },
+                Command::of(0, CommandKind::Read, Lba(start), Sectors(1)),
             );
             let done = device.next_completion().expect("a command is outstanding");
             device.complete_next(done);
@@ -195,12 +182,7 @@ pub fn access_at(device: &(impl Device + Clone), distance: f64, samples: u64, se
 /// Shortest time from sending a read to its end over many moments of sending, with the head `from` before: what is
 /// left when the platter happens to stand right, as drives are measured from outside.
 pub fn quickest(device: &(impl Device + Clone), from: Lba, to: Lba, moments: u64) -> Nanos {
-    let read = |start| Command {
-        tag: Tag(0),
-        kind: CommandKind::Read,
-        start,
-        sectors: Sectors(8),
-    };
+    let read = |start| Command::of(0, CommandKind::Read, start, Sectors(8));
     let mut best = Nanos::NEVER;
     for moment in 0..moments {
         let mut device = device.clone();

@@ -2,7 +2,7 @@
 //!
 //! Like the kernel's null_blk: for measuring what lies above the device.
 
-use crate::device::{Command, Device, Tag};
+use crate::device::{Command, Device, ReportedCache, Tag};
 use seekwise_units::{Depth, Nanos, Sectors};
 
 #[derive(Clone, Debug)]
@@ -40,6 +40,10 @@ impl Device for Null {
 
     fn depth(&self) -> Depth {
         self.depth
+    }
+
+    fn write_cache(&self) -> ReportedCache {
+        ReportedCache::Safe
     }
 
     #[inline]

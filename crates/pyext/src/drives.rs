@@ -172,9 +172,7 @@ fn closed_loop(drive: &mut Drive, wanted: &ClosedLoop) -> Value {
             Pattern::Random
         },
         kind: if wanted.write {
-            CommandKind::Write {
-                force_unit_access: false,
-            }
+            CommandKind::WRITE
         } else {
             CommandKind::Read
         },
@@ -279,11 +277,9 @@ fn within(drive: &Drive, sectors: &[u64]) -> Result<(), String> {
 const BLOCK: Sectors = Sectors(8);
 
 fn served(drive: &mut Drive, sectors: &[u64], together: bool) -> Vec<Value> {
-    let command = |place: usize| Command {
-        tag: Tag(place as u32),
-        kind: CommandKind::Read,
-        start: Lba(sectors[place]),
-        sectors: BLOCK,
+    let command = |place: usize| {
+        let start = Lba(sectors[place]);
+        Command::of(place as u32, CommandKind::Read, start, BLOCK)
     };
     let mut next = if together { sectors.len() } else { 1 };
     for place in 0..next {

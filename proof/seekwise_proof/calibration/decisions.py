@@ -196,7 +196,7 @@ def run(scenario: Scenario, rng: np.random.Generator, unsteady_log: float = 0.0)
                 conditions=Conditions(f"{figure.kind} {figure.role}", added_log=0.02),
             )  # fmt: skip
         )
-    judged = judge(entries, IN_FORCE, PROGRAMS, with_pairs=False)
+    judged = judge(entries, IN_FORCE, PROGRAMS)
     return with_choices(judged, IN_FORCE, SETTINGS, control(entries, IN_FORCE, PROGRAMS))
 
 

@@ -15,3 +15,5 @@ USEFUL, USEFUL_SHORT = 0.36, 0.48
 of the known ones."""
 REGRET = (0.049, 0.080, 0.018)
 """Mean loss of an answer, ln: everything, responsive, throughput."""
+PERMUTED = 27 / 60
+"""Rule 8, on the same runs."""

@@ -126,7 +126,6 @@ def grid(log_values: Array, metric: str, name: str = "t") -> ValueGrid:
         settings=tuple(f"setting {i}" for i in range(settings)),
         log_values=log_values,
         asked=np.ones((combinations, settings), dtype=bool),
-        unusable=np.zeros((combinations, settings), dtype=np.int64),
     )
 
 

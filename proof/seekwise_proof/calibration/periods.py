@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seekwise.judge.decision.pairs import pairs
 from seekwise.judge.decision.priors import PROGRAMS
 from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import Judged, judge, log_of_share
@@ -80,11 +81,11 @@ def noise(design: PeriodDesign, count: int, rng: np.random.Generator) -> np.ndar
 
 def _scored(found: Sequence[Judged], effects: Iterable[np.ndarray]) -> Score:
     """One table. `effects`: true logarithms by setting, of each of its uses."""
-    rows = [
-        (verdict, float(effect[_number(verdict.setting_a)] - effect[_number(verdict.setting_b)]))
-        for judged, effect in zip(found, effects, strict=True)
-        for verdict in judged.verdicts
-    ]
+    of_figure = {id(judged): effect for judged, effect in zip(found, effects, strict=True)}
+    rows = []
+    for pair in pairs(found):
+        effect, (a, b) = of_figure[id(pair.figure)], map(_number, pair.settings)
+        rows.append((pair, float(effect[a] - effect[b])))
     return of_table(rows, lambda _: log_of_share(THRESHOLD, True))
 
 

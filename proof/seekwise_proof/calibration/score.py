@@ -14,8 +14,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Self
 
-from seekwise.judge.observation import Verdict
+import numpy as np
+
+from seekwise.judge.decision.pairs import Pair
 from seekwise.judge.rule import threshold_log
+from seekwise.special import beta_quantiles
 
 EQUAL = 1e-9
 """True ln ratios below this are a ratio of 1."""
@@ -48,7 +51,7 @@ class Score(Counts):
     effects: int = 0
     found: int = 0
 
-    def count(self, verdict: Verdict, log_ratio_true: float, limit_log: float) -> bool:
+    def count(self, pair: Pair, log_ratio_true: float, limit_log: float) -> bool:
         """Adds one comparison; whether the truth contradicts the verdict.
 
         A winner is false where there is nothing to win, or on the wrong side; a tie where the truth is a difference
@@ -56,13 +59,13 @@ class Score(Counts):
         """
         is_effect = abs(log_ratio_true) >= EQUAL
         self.effects += is_effect
-        if verdict.winner is not None:
-            wrong = not is_effect or (log_ratio_true > 0) != (verdict.ratio > 1)
+        if pair.winner is not None:
+            wrong = not is_effect or (log_ratio_true > 0) != (pair.interval(pair.settings[0])[0] > 1)
             self.winners += 1
             self.false_winners += wrong
             self.found += not wrong
             return wrong
-        if verdict.word == "tie":
+        if pair.verdict == "same" and not pair.is_sure:
             wrong = abs(log_ratio_true) >= limit_log * 0.999
             self.ties += 1
             self.false_ties += wrong
@@ -90,12 +93,12 @@ class Score(Counts):
         return share(self.found, self.effects)
 
 
-def of_table(rows: Iterable[tuple[Verdict, float]], limit: Callable[[str], float] = threshold_log) -> Score:
-    """One table whose comparisons are all known: (verdict, true ln a / b). `limit`: of a metric, what counts as a
+def of_table(rows: Iterable[tuple[Pair, float]], limit: Callable[[str], float] = threshold_log) -> Score:
+    """One table whose comparisons are all known: (pair, true ln a / b). `limit`: of a metric, what counts as a
     difference."""
     score = Score(tables=1)
-    for verdict, true in rows:
-        score.count(verdict, true, limit(verdict.metric))
+    for pair, true in rows:
+        score.count(pair, true, limit(pair.figure.metric))
     score.null_tables = int(not score.effects)
     score.null_tables_with_winner = int(not score.effects and score.winners > 0)
     return score
@@ -103,6 +106,6 @@ def of_table(rows: Iterable[tuple[Verdict, float]], limit: Callable[[str], float
 
 def binomial_upper(count: int, of: int, level: float = 0.95) -> float:
     """Upper confidence bound of a share (Clopper & Pearson 1934), to say how sure a measured share is."""
-    from scipy.stats import beta
-
-    return 1.0 if count >= of else float(beta.ppf(level, count + 1, of - count)) if of else math.nan
+    return (
+        1.0 if count >= of else float(beta_quantiles(count + 1, of - count, np.array([level]))[0]) if of else math.nan
+    )

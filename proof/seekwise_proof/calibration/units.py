@@ -93,7 +93,7 @@ def score(design: UnitDesign, runs: int, rng: np.random.Generator) -> UnitScore:
     """Judges `runs` runs of one design."""
     total = UnitScore()
     for _ in range(runs):
-        for entry in judge(entries(design, rng), None, PROGRAMS, with_pairs=False):
+        for entry in judge(entries(design, rng), None, PROGRAMS):
             for standing in entry.standings[1:]:
                 gain = design.effects[0] - design.effects[design.settings.index(standing.setting)]
                 named = standing.verdict in ("better", "worse")

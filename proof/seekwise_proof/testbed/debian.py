@@ -11,6 +11,7 @@ import io
 import lzma
 import os
 import re
+import subprocess
 import tarfile
 import urllib.error
 import urllib.request
@@ -22,7 +23,6 @@ from pathlib import Path
 from seekwise.errors import MissingError, SeekwiseError
 from seekwise.files import make_folders, write_product
 
-MIRROR = os.environ.get("SEEKWISE_DEBIAN", "https://deb.debian.org")
 TIMEOUT_S = 60
 Say = Callable[[str], None]
 
@@ -79,7 +79,7 @@ def fetch(package: Package, say: Say) -> Path:
         return _instead(package, folder, say)
     if _sha256(data) != package.sha256:
         raise SeekwiseError(
-            f"{MIRROR}/{package.path} is not the file it was: its checksum differs", hint="try another mirror"
+            f"{_address(package.path)} is not the file it was: its checksum differs", hint="try another mirror"
         )
     return _keep(kept, data)
 
@@ -95,7 +95,7 @@ def _instead(package: Package, folder: Path, say: Say) -> Path:
     ]
     if not packages:
         raise MissingError(
-            f"{MIRROR} has neither {package.file} nor a successor", hint="name another mirror with SEEKWISE_DEBIAN"
+            f"the mirror has neither {package.file} nor a successor", hint="name another one with SEEKWISE_DEBIAN"
         )
     _, archive, fields = max(packages, key=lambda each: each[0])
     data = _get(f"{archive}/{fields['Filename']}")
@@ -121,19 +121,40 @@ def _index(suite: str) -> Iterator[dict[str, str]]:
         yield dict(line.split(": ", 1) for line in block.splitlines() if ": " in line and line[0] != " ")
 
 
-def _get(path: str) -> bytes:
+def _address(path: str) -> str:
+    """Where a file lies: below SEEKWISE_DEBIAN, else where this machine's own apt fetches Debian from."""
+    archive, _, rest = path.partition("/")
+    named = os.environ.get("SEEKWISE_DEBIAN")
+    if named:
+        return f"{named}/{path}"
+    words = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
     try:
-        with urllib.request.urlopen(f"{MIRROR}/{path}", timeout=TIMEOUT_S) as answer:
+        shown = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        shown = ""
+    for each in (line.rstrip("/") for line in shown.splitlines()):
+        if each.endswith(f"/{archive}"):
+            return f"{each}/{rest}"
+    raise MissingError(
+        "the VM testbed needs packages of Debian, and this machine's apt knows no mirror of it",
+        hint="`apt-get update` first, or name one with SEEKWISE_DEBIAN (https://www.debian.org/mirror/list)",
+    )
+
+
+def _get(path: str) -> bytes:
+    address = _address(path)
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as answer:
             content: bytes = answer.read()
             return content
     except urllib.error.HTTPError as error:
         if error.code == 404:
             raise FileNotFoundError(path) from error
-        raise MissingError(f"{MIRROR}/{path} answers {error.code} {error.reason}", hint="try again later") from error
+        raise MissingError(f"{address} answers {error.code} {error.reason}", hint="try again later") from error
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise MissingError(
-            f"the packages of the VM testbed cannot be fetched from {MIRROR}: {reason}",
+            f"the packages of the VM testbed cannot be fetched from {address}: {reason}",
             hint="`make lab` needs the network once; another mirror is named with SEEKWISE_DEBIAN",
         ) from error
 

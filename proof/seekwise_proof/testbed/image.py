@@ -18,6 +18,7 @@ from seekwise_proof.testbed import cpio, debian, modules, programs
 from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Package, Say
 from seekwise_proof.testbed.kernels import Kernel
+from seekwise_proof.testbed.modules import of_scheduler
 
 # Debian 12. What each is for: busybox the shell and its tools, mdadm arrays, nbd-client attaches drives, util-linux
 # chrt; the rest are the libraries of these.
@@ -56,7 +57,7 @@ MODULES = (
     "raid1",
     "raid10",
     "raid456",
-    *(module for name in schedulers.registry() for module in schedulers.testbed_modules(name)),
+    *(module for name in schedulers.registry() for module in of_scheduler(name)),
     "null_blk",
     "scsi_debug",
     "ext4",

@@ -6,6 +6,7 @@ import lzma
 import re
 from collections.abc import Callable
 
+from seekwise import schedulers
 from seekwise.errors import SeekwiseError
 
 # What else a module asks for at run time, which its `depends` does not say.
@@ -66,3 +67,11 @@ def of_package(entries: dict[str, Content]) -> Modules:
     """`entries`: everything in the package below lib/modules, by path."""
     builtin = next((get().decode() for path, get in entries.items() if path.endswith("/modules.builtin")), "")
     return Modules({_plain(path): get for path, get in entries.items() if re.search(r"\.ko(\.\w+)?$", path)}, builtin)
+
+
+def of_scheduler(name: str) -> list[str]:
+    """Modules that a guest has to load for a scheduler, as the kernel spells loaded modules."""
+    known = schedulers.registry().get(name)
+    if known is None or not known.module or not known.loaded_by_testbed:
+        return []
+    return [known.module.replace("-", "_")]

@@ -14,7 +14,6 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from seekwise import schedulers
 from seekwise.errors import UsageError
 from seekwise.measure.kernel import fio_job
 from seekwise.workload.study import factors
@@ -22,6 +21,7 @@ from seekwise.workload.study.factors import Value
 from seekwise.workload.study.plan import Load, PlannedPhase
 from seekwise_proof.testbed import filesystem
 from seekwise_proof.testbed.cpio import CpioEntry
+from seekwise_proof.testbed.modules import of_scheduler
 
 LEVELS = {"raid0": 2, "raid1": 2, "raid4": 3, "raid5": 3, "raid6": 4, "raid10": 2}
 """Arrays that the guest makes, and the fewest drives of each."""
@@ -121,7 +121,7 @@ def up(number: int, storage: Storage, values: dict[str, Value], seed: int) -> tu
     lines = [
         f"# trial {number}",
         f"mkdir {out}",
-        f"modules {' '.join([*storage.modules, *schedulers.testbed_modules(scheduler)])}",
+        f"modules {' '.join([*storage.modules, *of_scheduler(scheduler)])}",
         f"serve {group} {storage.drives} 0",
     ]
     for leaf in storage.leaves:

@@ -25,6 +25,7 @@ from seekwise.files import make_folders, write_product
 from seekwise_proof.testbed import image, kernels, machine
 from seekwise_proof.testbed.cpio import CpioEntry
 from seekwise_proof.testbed.debian import Say
+from seekwise_proof.testbed.modules import of_scheduler
 
 SCHEDULERS = tuple(row.name for row in schedulers.registry().values() if row.multi_queue)
 NR_REQUESTS = 256
@@ -157,7 +158,7 @@ def _script(requests: RequestList, scheduler: str, tunables: dict[str, int], ser
     queue = "/sys/block/nullb0/queue"
     return "\n".join([
         f"OPTIONS_null_blk='queue_mode=2 irqmode=2 completion_nsec={service_ns} hw_queue_depth={depth} submit_queues=1 nr_devices=1 gb={gib} bs=512'",
-        f"modules null_blk {' '.join(schedulers.testbed_modules(scheduler))}",
+        f"modules null_blk {' '.join(of_scheduler(scheduler))}",
         f"put 1 {queue}/rotational",
         f"put {scheduler} {queue}/scheduler",
         # Twice: Linux 6.1's mq-deadline takes its limit of asynchronous requests from the number before.

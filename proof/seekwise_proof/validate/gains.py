@@ -26,8 +26,9 @@ from typing import Any, ClassVar
 from seekwise import library
 from seekwise.errors import SeekwiseError
 from seekwise.files import read_text
+from seekwise.simulate import gain_error
 from seekwise.store.record import Phase, Record
-from seekwise_proof.validate._basis import Count, marking
+from seekwise_proof.validate._basis import Basis, Count, marking
 from seekwise_proof.validate.frame import FileReport, ValidationReport, files_below, unreadable
 from seekwise_proof.validate.frame import text as frame_text
 
@@ -280,6 +281,7 @@ def text(report: Gains) -> str:
     for file in report.files:
         if isinstance(file, GainTable):
             lines += [*_counted(file)]
+    lines += _apart(report)
     return "\n".join(lines)
 
 
@@ -287,3 +289,17 @@ def _counted(file: GainTable) -> Iterable[str]:
     yield f"within 25 %: {file.farther.passed} of {file.farther.total} gains, {file.levels.passed} of {file.levels.total} levels"
     yield f"orderings: {file.orderings.passed} of {file.orderings.total}; rows that no study asks for: {file.not_asked}"
     yield "by group: " + ", ".join(f"{name} {group.passed} of {group.total}" for name, group in file.groups.items())
+
+
+def _apart(report: Gains) -> Iterable[str]:
+    """Given rows, foretold ones, and rows of groups that an interval which advice states was made without."""
+    shares = report.shares
+    given = shares[Basis.FITTED] + shares[Basis.CHOSEN]
+    kinds = json.loads(read_text(gain_error.PATH))["kinds"]
+    covered = [
+        f"{kind} {100 * found['covered_left_out']:.0f} % within {1 + found['interval']:.2g}×"
+        for kind, found in kinds.items()
+        if "interval" in found
+    ]
+    yield f"within 10 %: given {given.passed} of {given.total} gains, foretold {shares[Basis.FORETOLD].passed} of {shares[Basis.FORETOLD].total}"
+    yield f"groups left out, within what advice states: {', '.join(covered)}"

@@ -23,9 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from seekwise.judge import judge
 from seekwise.judge.control import judge_control
-from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.observation import Observation, Verdict
+from seekwise.judge.decision.pairs import Pair
+from seekwise.judge.observation import Observation
 from seekwise.judge.rule import threshold_log
 from seekwise_proof.calibration.score import EQUAL, Score
 from seekwise_proof.calibration.suite import Check, calibrate
@@ -157,23 +158,23 @@ def judge_file(path: Path) -> tuple[FileReport, Score]:
         return unreadable(path, str(problem), total=len(truths)), Score()
     if by_period:
         return compare(str(path), table, truths, period_tables.verdicts(table.periods), period_tables.limit_log)
-    decided = verdicts(judge_observations(table.observations))
-    return compare(str(path), table, truths, [*decided, *judge_control(table.observations).verdicts])
+    decided = judge(table.observations)
+    return compare(str(path), table, truths, [*decided, *judge_control(table.observations).pairs])
 
 
 def compare(
     file: str,
     table: ObservationTable,
     truths: Sequence[TruthRow],
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[Pair],
     limit: Callable[[str], float] = threshold_log,
 ) -> tuple[FileReport, Score]:
     """Counts, and a line for every comparison that is wrong or cannot be made."""
-    decided: dict[tuple[Place, str, str], tuple[Verdict, float]] = {}
+    decided: dict[tuple[Place, str, str], tuple[Pair, float]] = {}
     for v in verdicts:
-        place = (v.table, v.combination, v.metric)
-        decided[place, v.setting_a, v.setting_b] = (v, 1.0)
-        decided[place, v.setting_b, v.setting_a] = (v, -1.0)
+        place, (a, b) = (v.figure.table, v.figure.use, v.figure.metric), v.settings
+        decided[place, a, b] = (v, 1.0)
+        decided[place, b, a] = (v, -1.0)
     score = Score()
     misses: list[str] = []
     unread = len(table.broken)
@@ -196,7 +197,7 @@ def compare(
                 continue
             verdict, side = decided[row.place, row.setting_a, row.setting_b]
             won |= verdict.winner is not None
-            if score.count(verdict, side * row.log_ratio, limit(verdict.metric)):
+            if score.count(verdict, side * row.log_ratio, limit(verdict.figure.metric)):
                 said = f"{verdict.winner} named the winner" if verdict.winner else "a tie was named"
                 misses.append(f"{name}: {said}, true ratio {math.exp(row.log_ratio):.4g}")
         score.tables += 1

@@ -22,10 +22,12 @@ import numpy as np
 
 from seekwise.errors import SeekwiseError
 from seekwise.files import read_text
-from seekwise.judge.compare import P99_OPERATIONS_MIN, ComparedRun, ValuePair, pairs
+from seekwise.judge.observe import combination_of, values
 from seekwise.judge.rule import more_is_better
 from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.store.record import Record
+from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study import parse, plan
 from seekwise.workload.study.study import Study
 from seekwise_proof.validate import _ladder_tables as ladder
@@ -84,6 +86,21 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Ladder:
     rows = agreement(found)
     met = bool(rows) and all(_meets(row) for row in rows) and not any(file.broken for file in files)
     return Ladder(files=files, required=BAR, met=met, agreement=rows)
+
+
+P99_OPERATIONS_MIN = 200
+"""Two operations are at or beyond the 99th percentile: enough to be near, where a verdict needs more."""
+
+
+@dataclass(frozen=True)
+class ValuePair:
+    """Two values of one combination and setting: means over the repetitions, in bytes/s, ns, or MB per CPU second."""
+
+    metric: str
+    combination: str
+    setting: str
+    base: float
+    new: float
 
 
 def error_of(pair: ValuePair) -> float:
@@ -176,8 +193,22 @@ def simulated(study: Study) -> dict[tuple[str, str, str], float]:
     made = plan.make(study, backend.describe(study), repetitions=REPETITIONS)
     with backend.session(made, "verify", lambda _: None) as session:
         records = list(session.run(list(made.trials), {}))
-    side = ComparedRun("verify", records, {}, ())
-    return {(pair.metric, pair.combination, pair.setting): pair.new for pair in pairs(side, side)}
+    return means(records)
+
+
+def means(records: Sequence[Record]) -> dict[tuple[str, str, str], float]:
+    """Geometric mean over repetitions by metric, combination and setting, in bytes/s and ns."""
+    logs: dict[tuple[str, str, str], list[float]] = {}
+    for record in records:
+        competes = record.valid and record.role != "sentinel" and not record.setting.endswith(CONTROL_SUFFIX)
+        for phase in record.phases if competes else ():
+            figures = values(phase)
+            if p99_ns := phase.percentile_ns(99, P99_OPERATIONS_MIN):
+                figures["p99"] = float(p99_ns)
+            for metric, value in figures.items():
+                if value > 0:
+                    logs.setdefault((metric, combination_of(record, phase), record.setting), []).append(math.log(value))
+    return {key: math.exp(sum(log) / len(log)) for key, log in logs.items()}
 
 
 def text(report: Ladder) -> str:

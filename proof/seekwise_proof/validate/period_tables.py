@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from seekwise.judge.decision.pairs import Pair, pairs
 from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge, log_of_share
-from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 
 COLUMNS = ("table", "period", "start_s", "use", "setting", "metric", "value")
@@ -71,9 +71,9 @@ def entries(rows: Iterable[PeriodRow]) -> dict[str, list[UseFigure]]:
     return figures
 
 
-def verdicts(rows: Sequence[PeriodRow]) -> list[Verdict]:
+def verdicts(rows: Sequence[PeriodRow]) -> list[Pair]:
     """Every pair of settings of every use by every metric."""
-    return [verdict for members in entries(rows).values() for judged in judge(members) for verdict in judged.verdicts]
+    return [pair for members in entries(rows).values() for pair in pairs(judge(members))]
 
 
 def limit_log(metric: str) -> float:

@@ -18,11 +18,11 @@ from seekwise.settings.forms import udev
 from seekwise_proof.testbed import programs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-# The guest's Python is Debian 12's; numpy and scipy are built for one minor version.
+# The guest's Python is Debian 12's; numpy is built for one minor version.
 PYTHON = (3, 11)
 LIBRARIES = (
     "annotated_types", "click", "markdown_it", "mdurl", "numpy", "numpy.libs", "pydantic", "pydantic_core", "pygments", "rich",
-    "scipy", "scipy.libs", "typing_extensions.py", "typing_inspection", "zstandard",
+    "typing_extensions.py", "typing_inspection", "backports",
 )  # fmt: skip
 FORMS = REPOSITORY / "tests/settings/forms"
 

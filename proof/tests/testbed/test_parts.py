@@ -77,9 +77,24 @@ def test_what_is_no_package_is_said_to_be_none(tmp_path):
 
 def test_without_network_one_sentence_names_the_mirror(monkeypatch, tmp_path):
     monkeypatch.setenv("SEEKWISE_LAB", str(tmp_path))
-    monkeypatch.setattr(debian, "MIRROR", "http://127.0.0.1:9")
+    monkeypatch.setenv("SEEKWISE_DEBIAN", "http://127.0.0.1:9")
     with pytest.raises(MissingError, match="cannot be fetched from http://127.0.0.1:9"):
         debian.fetch(kernels.find("6.1").package, lambda _: None)
+
+
+def test_packages_come_from_where_this_machines_apt_fetches(monkeypatch, tmp_path):
+    apt = tmp_path / "apt-get"
+    apt.write_text(
+        "#!/bin/sh\necho http://localhost/else/\necho http://localhost/a/debian-security/\necho http://localhost/b/debian/\n"
+    )
+    apt.chmod(0o755)
+    monkeypatch.delenv("SEEKWISE_DEBIAN", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert debian._address("debian/pool/x.deb") == "http://localhost/b/debian/pool/x.deb"
+    assert debian._address("debian-security/pool/x.deb") == "http://localhost/a/debian-security/pool/x.deb"
+    apt.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(MissingError, match="no mirror"):
+        debian._address("debian/pool/x.deb")
 
 
 def test_a_package_with_other_bytes_than_pinned_is_refused(monkeypatch, tmp_path):

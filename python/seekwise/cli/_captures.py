@@ -82,6 +82,8 @@ def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -
             said.append("")
             said.append(f"{change.device.name} {attribute.rpartition('/')[2]}: {_value(before)} → {_value(after)}")
             said += [f"  {word}: {_who(value)}" for word, value in (("before", before), ("now", after)) if value]
+            if kernels[0] != kernels[1] and (why := _by_kernel(before, after, change)):
+                said.append(f"  {why}: {kernels[0]} → {kernels[1]}")
         for line in said:
             if line:
                 print_lines([line], _shown.out(), indent="  " if line.startswith(" ") else "")
@@ -98,6 +100,18 @@ def _changes(before: DeviceStatus, after: DeviceStatus) -> Iterator[tuple[str, V
         first, second = old.get(name), new.get(name)
         if (first.value if first else None) != (second.value if second else None):
             yield name, first, second
+
+
+def _by_kernel(before: Value | None, after: Value | None, now: DeviceStatus) -> str:
+    """That no file changed it but another kernel; empty where that is not known."""
+    if before is None or after is None:
+        return ""
+    if before.source == after.source == "kernel":
+        return "the kernel's own default changed"
+    gone = before.value not in now.device.schedulers_offered
+    if after.attribute == "queue/scheduler" and gone and after.source in ("kernel", "unknown"):
+        return f"the new kernel does not offer {before.value} and chose its own default"
+    return ""
 
 
 def _headline(count: int, devices: int, kernels: list[str]) -> str:

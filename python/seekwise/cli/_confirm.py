@@ -11,8 +11,9 @@ import time
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _output
-from seekwise.errors import MissingError, NotMetError, RefusedError, SeekwiseError, UsageError
+from seekwise.errors import MissingError, NotMetError, UsageError
 from seekwise.settings import guard_log
 from seekwise.settings.asked import Asked
 from seekwise.settings.guard import ending, job, launch
@@ -31,11 +32,11 @@ def start(what: Asked, ways: tuple[str, ...], seconds: float, as_json: bool) -> 
     _, pid = launch.start(identity, launch.CONFIRM)
     document = _decided(identity, pid, START_S, also=guard_log.WAITING)
     if document["outcome"] == "failed":
-        raise SeekwiseError(str(document["headline"]))
+        raise job.failure(document)
     if document["outcome"] == guard_log.WAITING and not as_json:
         _print_set(document)
         _output.to_person(
-            f"undone in {time_text(seconds)} unless confirmed; from any terminal: `sudo seekwise apply --keep`"
+            f"undone in {time_text(seconds)} unless confirmed; from any terminal: `{invocation.line('sudo seekwise apply --keep')}`"
         )
         if sys.stdin.isatty() and sys.stderr.isatty():
             document = _ask(identity, pid)
@@ -46,18 +47,6 @@ def check(seconds: float) -> None:
     """UsageError for a time too short to confirm in."""
     if not SECONDS_MIN <= seconds <= SECONDS_MOST:
         raise UsageError("--confirm takes from 5 s to 24 h", "for example `--confirm 10m`")
-
-
-def refuse_waiting(devices: list[str]) -> None:
-    """RefusedError where a change of one of these devices waits: whatever is set on top would be mixed with its way
-    back."""
-    for document in guard_log.waiting():
-        both = sorted(set(devices) & set(map(str, document.get("devices") or ())))
-        if both:
-            raise RefusedError(
-                f"{', '.join(both)}: a change waits for its confirmation until {document.get('until')}",
-                "`seekwise apply --keep` keeps it, `seekwise revert` undoes it",
-            )
 
 
 def keep(as_json: bool) -> None:

@@ -23,6 +23,9 @@ REFRESHES_PER_S = 4
 FIRST_S, EVERY_S = 2.0, 5.0
 """When it is first said how far the work is, and how often where lines stay."""
 
+KNOWN_FROM = 8
+"""The time left is said once an eighth is done, from what follows."""
+
 
 @contextlib.contextmanager
 def moving(*, quiet: bool = False, stderr: bool = True) -> Iterator[tuple[Console, Live | None]]:
@@ -56,13 +59,19 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     with moving() as (_, live):
         began = time.monotonic()
         due = began + FIRST_S
+        pace: tuple[float, int] | None = None
 
         def tell(done: int, of: int) -> None:
-            nonlocal due
+            nonlocal due, pace
             now = time.monotonic()
             if now < due or done >= of:
                 return
-            left = f", about {time_text((now - began) * (of - done) / done)} left" if done else ""
+            if done * KNOWN_FROM >= of and pace is None:
+                pace = (now, done)
+            left = ""
+            if pace is not None and done > pace[1]:
+                # By what was done since: the first ones load libraries, and the later ones may be longer.
+                left = f", about {time_text((now - pace[0]) * (of - done) / (done - pace[1]))} left"
             if live is not None:
                 live.update(f"{done} of {of} {what}{left}", refresh=True)
                 return

@@ -34,14 +34,7 @@ class SetupLines:
     lines: list[str]
 
 
-def show(
-    study: Study,
-    options: Options,
-    *,
-    seed: int | None,
-    budget_s: float | None,
-    as_json: bool,
-) -> None:
+def show(study: Study, options: Options, *, seed: int | None, budget_s: float | None, as_json: bool) -> None:
     """Prints the plan of a study. Nothing is touched."""
     made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s)
     for path in dict.fromkeys(

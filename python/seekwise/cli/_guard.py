@@ -7,7 +7,8 @@ import time
 
 import click
 
-from seekwise.errors import NotMetError, SeekwiseError, UsageError
+from seekwise.cli import _output
+from seekwise.errors import NotMetError, UsageError
 from seekwise.settings import guard_log
 from seekwise.settings.asked import Asked
 from seekwise.settings.guard import job, launch
@@ -44,7 +45,7 @@ def start(what: Asked, ways: tuple[str, ...], seconds: float, limit: float, dry_
     if document["outcome"] == "rolled back":
         raise NotMetError("the settings were rolled back", f"what the guard saw: {guard_log.folder()}/{identity}.json")
     if document["outcome"] == "failed":
-        raise SeekwiseError(str(document["headline"]))
+        raise job.failure(document)
 
 
 def _follow(identity: str, pid: int | None) -> GuardDocument:
@@ -81,4 +82,5 @@ def _print(document: GuardDocument) -> None:
         click.echo(line)
     click.echo(f"{document['outcome']}: {document['headline']}")
     if document["outcome"] == "kept":
-        click.echo("\nnext: `seekwise status` watches it, `seekwise revert` undoes it", err=True)
+        click.echo(err=True)
+        _output.to_person("next: `seekwise status` watches it, `seekwise revert` undoes it")

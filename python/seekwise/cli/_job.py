@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import click
 
@@ -22,28 +20,10 @@ from seekwise.store.record import Record
 from seekwise.workload.study import budget as budgets
 from seekwise.workload.study import plan
 from seekwise.workload.study.plan import Plan
-from seekwise.workload.study.quantity import counted
 from seekwise.workload.study.study import Study
 
 
-@dataclass(frozen=True)
-class CollectedRun:
-    """`run --json` of the collector, which measures and leaves verdicts to the whole package."""
-
-    SCHEMA: ClassVar = "seekwise.recorded/1"
-
-    run_id: str
-    records: int
-    db: str
-
-
-def planned(
-    study: Study,
-    options: Options,
-    *,
-    seed: int | None,
-    budget_s: float | None,
-) -> tuple[Plan, Backend]:
+def planned(study: Study, options: Options, *, seed: int | None, budget_s: float | None) -> tuple[Plan, Backend]:
     """The plan of a study on what its backend finds."""
     backend = backends.get(study.backend, options)
     facts = backend.describe(study)
@@ -104,14 +84,6 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
                 click.echo(f"interrupted after {valid} of {len(made.trials)} trials; settings are back{hint}", err=True)
             raise
     _check_answered(store.records(run_id), made.study)
-    if not _can_judge():
-        _, valid = store.count(run_id)
-        if as_json:
-            _shown.echo_json(CollectedRun(run_id, valid, str(store.path)))
-        else:
-            click.echo(f"{counted(valid, 'record')} of run {run_id} in {store.path}")
-            click.echo(f"\nnext, where the whole package is: seekwise results {run_id} --db {store.path.name}")
-        return
     from seekwise.report import of_run  # loads the statistics, which nothing before this needs
 
     judged = of_run.of_runs(store, store.run(run_id))
@@ -126,8 +98,3 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
         click.echo(f"\nnext: {shows_all}\n\n{report}")
     else:
         click.echo(f"\nnext: {shows_all}")
-
-
-def _can_judge() -> bool:
-    """Whether the statistics are installed: the collector does without."""
-    return importlib.util.find_spec("scipy") is not None

@@ -56,6 +56,23 @@ database = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Results database to use instead of $SEEKWISE_DB or ~/.local/share/seekwise/records.db.",
 )
+
+
+def _accepted(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> None:
+    if names:
+        from seekwise.control import kernel_faults
+
+        kernel_faults.accept(names)
+
+
+accept_kernel_fault = click.option(
+    "--accept-kernel-fault",
+    multiple=True,
+    metavar="ID",
+    callback=_accepted,
+    expose_value=False,
+    help="Do what this kernel is known to break on; the refusal names the ID.",
+)
 budget = click.option("--budget", type=Duration(), help="Fit the plan to this time, e.g. 10m.")
 
 
@@ -170,7 +187,7 @@ target = click.option(
 
 
 def spread(function: Callback) -> Callback:
-    """`--workers` and `--on`: simulated trials on more than this process."""
+    """`--workers` and `--on`: where simulated trials run."""
     function = click.option(
         "--on",
         type=NotEmpty(),
@@ -181,5 +198,5 @@ def spread(function: Callback) -> Callback:
         "--workers",
         type=click.IntRange(1, 4096),
         metavar="N",
-        help="Spread simulated trials over N processes of this machine.",
+        help="Simulate N trials at once; every processor by default.",
     )(function)

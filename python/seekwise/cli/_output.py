@@ -21,6 +21,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
+from seekwise import invocation
 from seekwise.errors import SeekwiseError, reason
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ def to_person(sentence: str) -> None:
     """A sentence on standard error; wrapped between words on a terminal, one line where a program reads."""
     import click
 
+    sentence = invocation.in_text(sentence)
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         indent = " " * (len(sentence) - len(sentence.lstrip(" ")) + 2)

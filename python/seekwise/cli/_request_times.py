@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import click
 
-from seekwise.cli import _output, _shown
+from seekwise.cli import _display, _output, _shown
 from seekwise.errors import Exit, MissingError
+from seekwise.linux import diskstats
 from seekwise.linux.block_device import BlockDevice
-from seekwise.linux.describe import identity
 from seekwise.linux.resolve import ResolvedPath, resolve_path
 from seekwise.linux.stack import read_stack
+from seekwise.report.device_words import identity
 from seekwise.report.metric_words import value_text
 from seekwise.trace import in_queue
 from seekwise.trace.in_queue import Level
 from seekwise.workload.study.quantity import time_text
 
 WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How long one program waited for its requests, from their arrival to their end."""
+
+    process: str
+    requests: int
+    mean_s: float
+    p99_s: float
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,8 @@ class Watched:
     dropped_events: int
     devices: tuple[Level, ...]
     """From the named device down to its drives."""
+    waits: tuple[Waiting, ...]
+    """Programs whose requests waited on the named device, the longest total first."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,30 @@ class Times:
     devices: list[BlockDevice]
     seconds: float
     dropped: int
+    waits: list[tuple[str, int, float, float]]
+    """As `in_queue.waits`, on the named device."""
+
+
+WAITING_SHOWN = 4
+
+
+@contextlib.contextmanager
+def _counting(names: Sequence[str], seconds: float) -> Iterator[Callable[[float], None]]:
+    """What the devices do, in one line on a terminal, each second while they are watched."""
+    with _display.moving() as (_, live):
+        before, due = diskstats.read(), seconds - 1.0
+
+        def tell(left: float) -> None:
+            nonlocal before, due
+            if live is None or left > due:
+                return
+            now = diskstats.read()
+            moved = {name: now[name] - before[name] for name in names if name in now and name in before}
+            before, due = now, left - 1.0
+            each = [f"{name} {each.ios:,}/s, {each.bytes / 1e6:.3g} MB/s" for name, each in moved.items()]
+            live.update(f"{left:.0f} s left; {'; '.join(each)}", refresh=True)
+
+        yield tell
 
 
 def watch(target: str, seconds: float, *, as_json: bool) -> None:
@@ -65,23 +104,29 @@ def seen(path: ResolvedPath, seconds: float) -> Times:
     _output.progress(
         f"watching {', '.join(device.name for device in watched)} for {time_text(seconds)}; Ctrl-C ends it"
     )
-    taken = levels.record(watched, seconds)
+    with _counting([device.name for device in watched], seconds) as tell:
+        taken = levels.record(watched, seconds, tell)
     made = [
         in_queue.level(
             seen.name, medium(device), taken.rows[seen.name], has_requests=seen.has_requests, seconds=taken.seconds
         )
         for device, seen in zip(devices, watched, strict=True)
     ]
-    return Times(made, devices, taken.seconds, taken.dropped)
+    # The named device is where programs wait; a partition's requests are its disk's.
+    top = watched[0]
+    waits = in_queue.waits(taken.rows[top.name], taken.processes)
+    return Times(made, devices, taken.seconds, taken.dropped, waits)
 
 
 def show(times: Times, *, as_json: bool) -> None:
     """Ends with status 5 when a device is slow, stalls or has a long queue."""
     made = times.levels
     if as_json:
-        _shown.echo_json(Watched(headline(made), round(times.seconds, 3), times.dropped, tuple(made)))
+        waits = tuple(Waiting(*each) for each in times.waits)
+        _shown.echo_json(Watched(headline(made), round(times.seconds, 3), times.dropped, tuple(made), waits))
     else:
         _print(made, times.devices, times.seconds)
+        _print_waits(times)
         if times.dropped:
             click.echo(f"warning: the kernel dropped {times.dropped:,} events; some requests are missing", err=True)
     if any(device.verdict in ("stalls", "slow", "queue", "own queue") for device in made):
@@ -160,6 +205,14 @@ def _print(levels: list[Level], devices: list[BlockDevice], seconds: float) -> N
         if level.unfinished:
             click.echo(f"  {level.unfinished:,} not complete at the end")
     click.echo("\nQueue: from arrival in the block layer to the driver. Device: until completion.")
+
+
+def _print_waits(times: Times) -> None:
+    if not times.waits:
+        return
+    click.echo(f"\n{'Who waits':20} {'requests':>9}  {'mean':>10} {'p99':>10}")
+    for name, count, mean, tail in times.waits[:WAITING_SHOWN]:
+        click.echo(f"{name[:20]:20} {count:>9,}  {_time(mean):>10} {_time(tail):>10}")
 
 
 def _times(pair: tuple[float, float]) -> str:

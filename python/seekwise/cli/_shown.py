@@ -13,6 +13,7 @@ import click
 from seekwise.cli import _output
 from seekwise.document import printed
 from seekwise.errors import SeekwiseError, reason
+from seekwise.number_text import some
 from seekwise.workload.study.quantity import bytes_text, time_text
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ def print_stack(plan: Plan) -> None:
     Warnings go to standard error."""
     if len(plan.systems) > 1:
         names = [facts.name for facts in plan.systems]
-        more = f" and {len(names) - SYSTEMS_NAMED} more" if len(names) > SYSTEMS_NAMED else ""
-        text = f"{len(names)} systems: {', '.join(names[:SYSTEMS_NAMED])}{more}"
+        text = f"{len(names)} systems: {some(names, SYSTEMS_NAMED)}"
         click.echo("\n".join(textwrap.wrap(text, 80, break_on_hyphens=False)) + "\n")
     else:
         for line in plan.systems[0].stack:
@@ -102,6 +102,10 @@ def plan_text(plan: Plan) -> list[str]:
         shown = [_trial_text(plan, trial) for trial in trials[:8]]
         more = f" … {len(trials) - 8} more" if len(trials) > 8 else ""
         lines.append(f"  repetition {repetition}: {' | '.join(shown)}{more}")
+    if plan.backend == "simulated":
+        # How long a model takes shows once each setting was played.
+        lines += ["", "Simulated: nothing on this machine changes. The time left is told while it runs."]
+        return [*lines, *(f"note: {note}" for note in plan.notes)]
     lines += ["", "changed, and restored afterwards:" if plan.touched else "changed: no setting"]
     lines += [
         f"  /sys/block/{touch.device}/{touch.attribute}  now {touch.now or 'absent'}, will be {', '.join(touch.values)}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _standing, _tune_shown
 from seekwise.control import child
 from seekwise.control.switching import switching
@@ -39,7 +40,9 @@ def answer(request: Request) -> None:
         raise UsageError("--for names loads of ours, and --live adds none", hint="leave one of them out")
     target = find(request.target, to_write=os.geteuid() == 0)
     if os.geteuid() != 0:
-        raise MissingError("switching settings needs root", hint=f"sudo seekwise tune --live {request.target}")
+        raise MissingError(
+            "switching settings needs root", hint=invocation.line(f"sudo seekwise tune --live {request.target}")
+        )
     if request.budget < BUDGET_LEAST_S:
         raise UsageError(
             f"{time_text(request.budget)} is too short under a load that changes by itself",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
 from seekwise.cli import _display, _tune_shown
+from seekwise.cli._tune_unprivileged import FLASH, nearest_model
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure.live import candidates, planning, simulated
-from seekwise.simulate import use_trials
+from seekwise.simulate import gain_error, use_trials
 from seekwise.store.database import Store
 from seekwise.workload.study import uses as use_files
 
@@ -19,27 +21,29 @@ if TYPE_CHECKING:
     from seekwise.measure.live.planning import Request
 
 NEAREST = "nearest"
-FLASH = "crucial_mx500_1tb"
 
 
 def answer(request: Request) -> None:
     """Carries the uses out on a model and prints the answer, marked as such."""
     refuse_what_needs_a_device(request)
-    target = request.target
+    target, stand_in = request.target, ""
     if target == simulated.PREFIX + NEAREST:
-        target = simulated.PREFIX + nearest_model_here()
+        name, stand_in = nearest_model_here()
+        target = simulated.PREFIX + name
     model = use_trials.model_of(target, request.kernel)
     compared = simulated.candidates(model, candidates.parse_vary(request.vary))
     named = request.uses is not None
     chosen, said = use_trials.check_uses(use_files.chosen(request.uses))
     chosen, notes = planning.uses_affected(chosen, compared, named=named)
+    worth = [f"Simulated: {stand_in}"] if stand_in else []
+    worth += gain_error.notes([candidate.values for candidate in compared.all])
     plan = planning.on_a_model(
         request,
         f"{model.title} ({simulated.PROVENANCE})",
         f"{model.title}, Linux {model.kernel}; {simulated.PROVENANCE}: no request reaches a device",
         compared,
         chosen,
-        (*said, *notes, *use_trials.played_otherwise(tuple(chosen))),
+        (*said, *notes, *use_trials.played_otherwise(tuple(chosen)), *worth),
     )
     run = planning.run_of(plan, request.target, backend=simulated.BACKEND)
     with Store.open(request.db) as store:
@@ -55,7 +59,9 @@ def refuse_what_needs_a_device(request: Request) -> None:
     refused |= {"--metric": request.metric, "--prepare": request.prepare, "--conclude": request.conclude}
     named = next((name for name, value in refused.items() if value), None)
     if named is not None:
-        quoted = f'"{" ".join([request.target, *request.command_line])}"'
+        # Quotes that came along were typed with a backslash, or as “…”.
+        words = " ".join([request.target, *request.command_line])
+        quoted = '"' + re.sub('["“”]', "", words) + '"'
         raise UsageError(
             f"{named} needs a real device, and {request.target} is a model",
             hint=f"a name of several words is quoted: {quoted}" if named == "-- COMMAND" else "leave it out",
@@ -75,12 +81,11 @@ def progress(what: str, *, quiet: bool) -> Iterator[Callable[[str, float], None]
         yield lambda use, share: bar.update(task, description=use, completed=share)
 
 
-def nearest_model_here() -> str:
-    """A shipped model like the drive below the current folder; a common SSD where there is none."""
-    from seekwise.cli._tune_unprivileged import nearest_model
+def nearest_model_here() -> tuple[str, str]:
+    """A shipped model like the drive below the current folder, and in words where it stands in for it; a common SSD where there is none."""
     from seekwise.measure.kernel.target import find
 
     try:
         return nearest_model(find("."))
     except SeekwiseError:
-        return FLASH
+        return FLASH, ""

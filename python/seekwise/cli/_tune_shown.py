@@ -52,8 +52,8 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float) -> None:
     judged = replace(stored, seconds=time.monotonic() - began_s)
     if not judged.records:
         raise SeekwiseError("nothing was measured: the command did not run once", hint="a longer --budget")
-    report = of_run.of_outcome(judged)
-    path = _shown.write_page(report, Path(_shown.page_name(run_id)))
+    report = of_run.Report(judged)
+    _shown.write_page(report, path := Path(_shown.page_name(run_id)))
     if as_json:
         _shown.echo_json(report.document(records=False, report=str(path)))
         return

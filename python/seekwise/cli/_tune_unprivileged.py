@@ -3,13 +3,13 @@ says."""
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from seekwise import invocation
 from seekwise.errors import MissingError
 from seekwise.measure.live import candidates
 from seekwise.workload.study.quantity import time_text
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from seekwise.measure.kernel.target import Target
     from seekwise.measure.live.planning import Request
 
+FLASH = "crucial_mx500_1tb"
+
 
 def answer(request: Request, target: Target) -> None:
     """Prints what is known without measuring, and ends with status 4."""
@@ -25,26 +27,23 @@ def answer(request: Request, target: Target) -> None:
     uses = f"`{request.uses}`" if request.uses else "typical uses"
     for line in target.lines:
         click.echo(line)
-    model = nearest_model(target)
+    model, stand_in = nearest_model(target)
     click.echo(f"\nWith root: compares {compared} under {uses}, in {time_text(request.budget)}.")
     click.echo(
-        f"Without: `seekwise tune model:{model}` simulates the same for a drive like this one; it measures nothing."
+        f"Without: `seekwise tune model:{model}` simulates the same for {stand_in or 'a drive like this one'}; it measures nothing."
     )
     click.echo("`seekwise devices` shows the stack, `seekwise explain SCHEDULER` what each scheduler is for.")
     raise MissingError(
         "nothing was measured: switching settings needs root",
-        hint=f"run this line: sudo {_program()} {shlex.join(sys.argv[1:])}",
+        hint=f"run this line: {invocation.line(f'sudo seekwise {shlex.join(sys.argv[1:])}')}",
     )
 
 
-def _program() -> str:
-    path = os.path.abspath(sys.argv[0])
-    return path if os.path.exists(path) else "seekwise"
-
-
-def nearest_model(target: Target) -> str:
-    """A shipped drive model of the same kind as the first drive of the target."""
+def nearest_model(target: Target) -> tuple[str, str]:
+    """A shipped drive model like the first drive of the target; in words, where it only stands in for it."""
     device = target.leaves[0]
+    if device.kind == "virtio":
+        return FLASH, f"an SSD in place of {device.name}, without exits to the host and its notifications"
     if device.kind == "nvme":
-        return "samsung_990_pro_2tb"
-    return "generic_1tb_sata" if device.rotational and device.kind != "virtio" else "crucial_mx500_1tb"
+        return "samsung_990_pro_2tb", ""
+    return "generic_1tb_sata" if device.rotational else FLASH, ""

@@ -156,15 +156,8 @@ def document(played: whatif.WhatIfRun, trace: Path, prediction: Prediction) -> W
         },
         settings=shown,
         programs=[
-            RecordedProgram(
-                played_group.name,
-                played_group.role,
-                played_group.programs,
-                played_group.requests,
-                played_group.bytes,
-                played_group.hows,
-            )
-            for played_group in load.groups
+            RecordedProgram(group.name, group.role, group.programs, group.requests, group.bytes, group.hows)
+            for group in load.groups
         ],
         notes=prediction.notes,
         assumed=load.assumed,

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import click
 
-from seekwise.cli import _confirm, _options, _shown
+from seekwise.cli import _confirm, _options, _output, _shown
 from seekwise.control import attributes
 from seekwise.control.settings import SettingRefused
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
@@ -76,11 +76,7 @@ class Apply:
 @click.option(
     "--guard", type=_options.Duration(), help="Compare the load before and after; roll back if it gets worse."
 )
-@click.option(
-    "--limit",
-    type=_options.Share(),
-    help="With --guard: how much worse is too much; default: 10%.",
-)
+@click.option("--limit", type=_options.Share(), help="With --guard: how much worse is too much; default: 10%.")
 @click.option(
     "--confirm",
     type=_options.Duration(),
@@ -101,6 +97,7 @@ class Apply:
     help="With --print: for the machine in this capture.",
 )
 @click.option("--dry-run", is_flag=True, help="Check and print, change nothing.")
+@_options.accept_kernel_fault
 @_options.database
 @_options.as_json()
 def command(
@@ -167,7 +164,6 @@ def command(
             print_lines([f"{what.reason}. Nothing to set."], _shown.out())
         return
     asked.check_values(what.wanted, stack)
-    _confirm.refuse_waiting(list(what.wanted))
     files = _files(ways, what, stack)
     conflicting = conflicts.find(what.wanted, ways, open_tree(), stack)
     _refuse_or_name(conflicting, accept_conflicts or dry_run)
@@ -283,10 +279,6 @@ def _controller(what: Asked, stack: Stack, as_json: bool) -> None:
             click.echo("note: run that as root; `seekwise revert` does not undo it", err=True)
 
 
-def _asked_value(name: str, value: str) -> str:
-    return "the kernel's default" if (name, value) == (attributes.WBT, "-1") else value
-
-
 def _print(
     done: applying.Applied,
     files: list[forms.File],
@@ -304,7 +296,8 @@ def _print(
     for device, values in done.wanted.items():
         for name, value in values.items():
             before, seen = done.before[device].get(name), done.seen[device].get(name)
-            shown = _asked_value(name, value) if dry_run else seen
+            asked = "the kernel's default" if (name, value) == (attributes.WBT, "-1") else value
+            shown = asked if dry_run else seen
             word = "is set already" if before == shown else "would be set" if dry_run else "is set"
             click.echo(f"{device} {name}: {before} → {shown}, {word}")
         for name in done.moved(device):
@@ -324,4 +317,4 @@ def _print(
     if dry_run:
         click.echo("next: the same without --dry-run", err=True)
     else:
-        click.echo("next: `seekwise status` watches it, `seekwise revert` undoes it", err=True)
+        _output.to_person("next: `seekwise status` watches it, `seekwise revert` undoes it")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Judging loads half a second of libraries: imported where it is used, so that `--help` and errors are prompt.
 
-FAIL_IF = ("regression", "improvement", "difference", "undecided")
+FAIL_IF = ("worse", "better", "difference", "unknown")
 
 
 @click.command("compare")
@@ -28,14 +28,9 @@ FAIL_IF = ("regression", "improvement", "difference", "undecided")
     "--fail-if",
     multiple=True,
     type=click.Choice(FAIL_IF),
-    help="End with status 5 if there is one; `difference` is a regression or an improvement. Repeatable.",
+    help="End with status 5 if there is one; `difference` is `worse` or `better`. Repeatable.",
 )
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="List ties and small differences too.",
-)
+@click.option("--all", "everything", is_flag=True, help="List what does not differ too.")
 @_options.common
 def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db: Path | None, as_json: bool) -> None:
     """Say what changed from the first RUN to the second.
@@ -72,12 +67,14 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
 
 def _is_capture(path: Path) -> bool:
     """A file of `seekwise capture`, or a folder like the root of a machine; a run may have the name of any other."""
-    return (path / "sys").is_dir() or (path.is_file() and path.name.endswith((".tar.gz", ".tgz")))
+    return (path / "sys").is_dir() or (
+        path.is_file() and path.name.endswith((".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar"))
+    )
 
 
 def _fail(pairing: Pairing, fail_if: tuple[str, ...]) -> None:
-    counts = {name: len(pairing.with_outcome(name)) for name in ("regression", "improvement", "undecided")}
-    counts["difference"] = counts["regression"] + counts["improvement"]
+    counts = {name: len(pairing.of(name)) for name in ("worse", "better", "unknown")}
+    counts["difference"] = counts["worse"] + counts["better"]
     seen = [f"{counts[name]} × {name}" for name in dict.fromkeys(fail_if) if counts[name]]
     if seen:
         raise NotMetError(

@@ -138,7 +138,7 @@ def _failures(levels: tuple[str, ...], survives: int | None) -> int:
 
 def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None) -> tuple[Array, ...]:
     """The arrays that hold what is asked for; UsageError when none does, or one less than the data."""
-    from seekwise.report.array_answer import capacity_text
+    from seekwise.workload.study.quantity import capacity_text
 
     most = max(array.capacity_bytes for array in arrays)
     arrays = tuple(array for array in arrays if array.capacity_bytes >= (capacity or 0))

@@ -9,12 +9,13 @@ from typing import ClassVar
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _options, _output, _shown
 from seekwise.linux import kernel_log
 from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
-from seekwise.linux.show import show_stack
 from seekwise.linux.stack import read_stack
+from seekwise.report.devices import show_stack
 from seekwise.report.layout import wrapped
 
 
@@ -55,7 +56,8 @@ def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> No
         return
     show_stack(_output.console(highlight=False), stack, resolved)
     if stack.root == Path("/"):
-        click.echo(f"\nmeasure which settings suit it: `sudo seekwise tune {shlex.quote(path or '/')}`", err=True)
+        tune = invocation.line(f"sudo seekwise tune {shlex.quote(path or '/')}")
+        click.echo(f"\nmeasure which settings suit it: `{tune}`", err=True)
 
 
 def _ncq(boot: str, as_json: bool) -> None:
@@ -71,7 +73,9 @@ def _ncq(boot: str, as_json: bool) -> None:
         # "NCQ off by libata.force", "NCQ off since 207.6 s, given up after errors", "NCQ refused: …".
         reason = controller.reason or ""
         reason = reason and (f" {reason}" if reason.startswith("by ") else f", {reason}" if since else f": {reason}")
-        _wrapped(f"{controller.port}: NCQ {controller.state}{depth}{since}{reason}")
+        failed = f"{', but' if controller.state == 'on' else ';'} {controller.failures}" if controller.failed else ""
+        known = f"NCQ {controller.state}{depth}{since}{reason}{failed}"
+        _wrapped(f"{controller.port}: {controller.failures if controller.state == 'unknown' else known}")
     if cost := next((controller.cost for controller in states if controller.cost), None):
         click.echo()
         _wrapped(f"Off or refused means {cost}.")

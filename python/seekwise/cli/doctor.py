@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import textwrap
 from dataclasses import dataclass
@@ -11,15 +13,33 @@ from typing import ClassVar
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
+from seekwise.linux.resolve import resolve_path
 from seekwise.linux.tree import open_tree
+from seekwise.number_text import listed
 from seekwise.settings import special
-from seekwise.settings.doctor import CHECKS, discards, examine, gather, smart
-from seekwise.settings.doctor.check import DoctorFinding
+from seekwise.settings.doctor import (
+    CHECKS,
+    array_state,
+    device_state,
+    discards,
+    examine,
+    gather,
+    io_limits,
+    kernel_fault,
+    members,
+    ncq,
+    smart,
+    temperature,
+)  # fmt: skip
+from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.workload.study.quantity import counted, time_text
 
 WATCH_S = 5.0
+COUNTERS_S = 1.0
+"""How long counters are looked at before requests are watched."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +56,7 @@ class Doctor:
 @click.command("doctor")
 @click.argument("device", required=False, metavar="[DEVICE|PATH]")
 @click.option(
-    "--watch",
-    type=_options.Duration(),
-    help="How long to look at counters (5s); with DEVICE, at its requests.",
+    "--watch", type=_options.Duration(), help="How long to look at counters (5s); with DEVICE, at its requests."
 )
 @_options.as_json("seekwise.doctor/1; with DEVICE seekwise.request-times/1")
 @_options.captured("Examine a captured machine instead.")
@@ -47,20 +65,26 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
 
     Each finding comes with its evidence and, where known, its cost.
 
-    With DEVICE, or a PATH on it: says whether the drive is slow or its queue is long, by the time that each request
-    spends in the queue and in the device, for every drive, array and mapping below. Needs root. With an md array, or a
-    PATH on one: what one drive and the array give under usual loads, and what binds; with --watch also what binds now.
+    With DEVICE, or a PATH on it: the findings there, then whether the drive is slow or its queue is long, by the time
+    that each request spends in the queue and in the device, for every drive, array and mapping below, and which
+    programs wait. Needs root. With an md array, or a PATH on one: what one drive and the array give under usual loads,
+    and what binds; with --watch also what binds now.
 
     Exit status 0: nothing wrong. 5: something is. Puts no load on the drives and changes nothing.
     """
     if device is not None:
         from seekwise.cli import _array_speed, _request_times  # numpy, which the checks do without
 
-        if _array_speed.show(device, watch, root, as_json=as_json):
-            return
-        if root != Path("/"):
-            raise UsageError("a captured machine has no requests to watch", "leave out --root, or leave out DEVICE")
-        _request_times.watch(device, WATCH_S if watch is None else watch, as_json=as_json)
+        is_wrong = not as_json and _examined(device, root)
+        if not _array_speed.show(device, watch, root, as_json=as_json):
+            if root != Path("/"):
+                if as_json or watch is not None:
+                    hint = "leave out --watch and --json, or DEVICE"
+                    raise UsageError("a captured machine has no requests to watch", hint)
+                raise SystemExit(int(Exit.NOT_MET) if is_wrong else 0)
+            _request_times.watch(device, WATCH_S if watch is None else watch, as_json=as_json)
+        if is_wrong:
+            raise SystemExit(int(Exit.NOT_MET))
         return
     watch = WATCH_S if watch is None else watch
     tree = open_tree(root)
@@ -68,7 +92,8 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
         _output.progress(f"watching the drives' counters for {time_text(watch)}")
     machine = gather.machine(tree, watch, _output.progress)
     findings = examine(machine)
-    blind, beyond = _not_examined(machine.tree.live), special.unseen(list(machine.drives()), tree)
+    blind, beyond = _not_examined(machine), special.unseen(list(machine.drives()), tree, machine.who.setters)
+    beyond = [*beyond, *kernel_fault.notes(machine)]
     unseen = [*blind.values(), *beyond]
     has_queues = any(device.queue for device in machine.stack.devices.values())
     if not has_queues:
@@ -76,28 +101,73 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     if as_json:
         _shown.echo_json(Doctor([check.NAME for check in CHECKS], findings, unseen))
     else:
-        _print(findings, blind, has_queues=has_queues)
+        _print(findings, blind, has_queues=has_queues, only_in=_kind(machine) if is_thin(machine) else "")
         for line in beyond:
             _output.to_person(f"note: {line}")
         if tree.live and not findings and has_queues:
-            _output.to_person("next: `sudo seekwise tune PATH` measures whether other settings suit it")
+            _output.to_person(
+                f"next: `{invocation.line(f'sudo seekwise tune {shlex.quote(os.getcwd())}')}` measures whether other settings suit it"
+            )
     if any(finding.severity == "wrong" for finding in findings):
         raise SystemExit(int(Exit.NOT_MET))
+
+
+def _examined(path: str, root: Path) -> bool:
+    """Prints what is wrong with the devices of a path; whether anything is."""
+    tree = open_tree(root)
+    machine = gather.machine(tree, COUNTERS_S, lambda _: None)
+    names = {device.name for device in resolve_path(machine.stack, path).chain()}
+    findings = tuple(finding for finding in examine(machine) if not finding.devices or names & set(finding.devices))
+    has_queues = any(device.queue for device in machine.stack.devices.values())
+    thin = _kind(machine) if is_thin(machine) else ""
+    # What is said of an array fills a screen: there only findings go before it.
+    if findings or thin or not any(name.startswith("md") for name in names):
+        _print(findings, _not_examined(machine), has_queues=has_queues, only_in=thin)
+        click.echo()
+    return any(finding.severity == "wrong" for finding in findings)
 
 
 NO_QUEUES = "settings: no device has a folder queue/, so schedulers, read-ahead and caches are not known"
 
 
-def _not_examined(live: bool) -> dict[tuple[str, ...], str]:
+def _not_examined(machine: Machine) -> dict[tuple[str, ...], str]:
     """{checks: why they could not look}."""
-    if not live:
-        return {(smart.NAME, discards.NAME): "drive health, discards: a capture does not hold them"}
+    tree, held = machine.tree, {smart: "drive health", discards: "discards"}
+    if not tree.live:
+        if not tree.is_folder("/sys/fs/cgroup"):
+            held |= {io_limits: "limits of control groups"}
+        if is_thin(machine):
+            held |= {array_state: "states of arrays", device_state: "and of drives", temperature: "temperatures", ncq: "NCQ", members: "members"}  # fmt: skip
+        names = tuple(check.NAME for check in held)
+        unseen = _unseen(machine)
+        settings = f", nor the settings of {listed(unseen)}, which it names" if unseen else ""
+        return {names: f"{', '.join(held.values())}: {_kind(machine)} does not hold them{settings}"}
     # Both at once: who follows the one meets no other.
     lacks = [
         *(["is not installed (package smartmontools)"] if not _has_smartctl() else []),
-        *(["needs root (`sudo seekwise doctor`)"] if os.geteuid() != 0 else []),
+        *([f"needs root (`{invocation.line('sudo seekwise doctor')}`)"] if os.geteuid() != 0 else []),
     ]
     return {(smart.NAME,): f"drive health: smartctl {' and '.join(lacks)}"} if lacks else {}
+
+
+COUNTED = re.compile(
+    r"^\s*\d+\s+\d+\s+(?:\d+\s+)?((?:sd|vd|xvd)[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+)(?:\s|$)", re.MULTILINE
+)
+
+
+def _unseen(machine: Machine) -> list[str]:
+    """Disks that the kernel counted on the machine and of which the tree has no folder."""
+    texts = (machine.tree.text(f"/proc/{name}") or "" for name in ("diskstats", "partitions"))
+    return sorted({name for text in texts for name in COUNTED.findall(text)} - set(machine.stack.devices))
+
+
+def is_thin(machine: Machine) -> bool:
+    """Whether a tree holds little more of its devices than their queues."""
+    return any(device.is_thin for device in machine.stack.devices.values())
+
+
+def _kind(machine: Machine) -> str:
+    return "a sos report" if machine.tree.is_folder("/sos_commands") else "a capture"
 
 
 def _has_smartctl() -> bool:
@@ -105,7 +175,10 @@ def _has_smartctl() -> bool:
     return shutil.which("smartctl") is not None or shutil.which("smartctl", path="/usr/sbin:/sbin") is not None
 
 
-def _print(findings: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], *, has_queues: bool) -> None:
+def _print(
+    findings: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], *, has_queues: bool, only_in: str
+) -> None:
+    """`only_in`: what was read, where it lacks too much to say that nothing is wrong."""
     width = min(_shown.out().width, 80)
     for finding in findings:
         _paragraph(f"{finding.severity.upper()}  {finding.text}", width, "", "       "[: len(finding.severity) + 2])
@@ -125,8 +198,15 @@ def _print(findings: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str
     could_not = sum(map(len, blind))
     looked = counted(len(CHECKS) - could_not, "check")
     start = f"{wrong} wrong, {look} worth a look: {looked}" if findings else f"Nothing wrong: {looked} found nothing"
+    if only_in:
+        found = start if findings else f"{looked} found nothing"
+        start = f"In what {only_in} holds: {found}"
     rest = f", {could_not} could not look: {'; '.join(blind.values())}" if blind else ""
     _paragraph(f"{start}{rest}.", width, "", "  ")
+    if only_in:
+        _paragraph(
+            "For the rest, ask for the file of `sudo seekwise capture FILE.tar.gz` from that machine.", width, "", "  "
+        )
 
 
 def _paragraph(text: str, width: int, first: str, rest: str) -> None:

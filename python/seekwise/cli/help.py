@@ -25,8 +25,7 @@ def command(ctx: click.Context, name: str | None, everything: bool) -> None:
     subcommand = tree.loaded(name)
     if subcommand is None:
         raise UsageError(
-            f"no command is called `{name}`",
-            hint=tree.meant(parent, name, "`seekwise help --all` lists them"),
+            f"no command is called `{name}`", hint=tree.meant(parent, name, "`seekwise help --all` lists them")
         )
     with click.Context(subcommand, info_name=name, parent=parent) as inner:
         click.echo(subcommand.get_help(inner))

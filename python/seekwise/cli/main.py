@@ -6,6 +6,7 @@ command's name, `_` becoming `-`. Other distributions bring theirs as entry poin
 
 from __future__ import annotations
 
+import ast
 import errno
 import importlib
 import importlib.util
@@ -15,6 +16,7 @@ import re
 import select
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -46,22 +48,13 @@ OF_PROOF = dict.fromkeys(
     ("bench", "lab", "verify"), "it comes with the distribution `seekwise-proof`: `pip install seekwise-proof`"
 )
 """Hints for commands of a distribution that is not installed."""
-ONLY_WHOLE = frozenset({"numpy", "scipy", "jinja2"})
-"""What the collector (`packaging/repack.py`) is installed without."""
 ALL = "seekwise.help.all"
 """Key in a context's `meta`: whether the list is whole."""
 HERE = os.path.dirname(__file__)
-KERNEL_PLACES = (
-    "/sys/kernel/tracing/instances",
-    "/sys/kernel/debug/tracing/instances",
-    "/sys/fs/cgroup",
-    "/sys/fs/cgroup/memory",
-)
-OWN_TRACING = "/run/seekwise/tracing/instances"
-"""Of the tracefs that `control.tracefs` mounts for itself."""
+_NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""Since click 8.2; 8.1 prints the help of a group alone by itself."""
+CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory")
 OTHER_PLACES = "name other places: SEEKWISE_STATE (the journal), SEEKWISE_DB (records), TMPDIR"
-JOURNAL, ENTRY = "journal", ".entry"
-"""Folder and suffix of `control.journal`, whose import every start would pay for; a test compares them."""
 
 
 class Commands(click.Group):
@@ -159,29 +152,31 @@ def docstring(name: str) -> str:
     if spec is None or spec.origin is None:
         return ""
     with open(spec.origin, encoding="utf-8") as file:
-        text = file.read()
-    said = re.search(r'^def command\(.*?\) -> None:\n    """(.*?)"""', text, re.MULTILINE | re.DOTALL)
-    return said[1] if said else ""
+        found = ast.parse(file.read()).body
+    commands = (each for each in found if isinstance(each, ast.FunctionDef) and each.name == "command")
+    return next((ast.get_docstring(each) or "" for each in commands), "")
 
 
 def something_left() -> bool:
     """Whether there may be something to restore: any entry in the journal."""
-    from seekwise.control.state import state_folder
+    from seekwise.control import state
 
     try:
         # Also drafts of entries, `.ID.entry.PID`, whose writers were killed.
-        return any(ENTRY in name for name in os.listdir(state_folder() / JOURNAL))
+        return any(state.SUFFIX in name for name in os.listdir(state.state_folder() / state.JOURNAL))
     except OSError:
         return False
 
 
 def kernel_left() -> bool:
     """Whether the kernel still has something of ours: a tracing instance, a mount, or a control group for memory."""
+    from seekwise.control import state
+
     if os.geteuid() != 0:
         return False
-    if os.path.isdir(OWN_TRACING):
+    if os.path.isdir(state.OWN_TRACEFS / "instances"):
         return True
-    for folder in KERNEL_PLACES:
+    for folder in (*CGROUPS, *(str(root / "instances") for root in state.TRACEFS)):
         try:
             if any(name.startswith("seekwise-") for name in os.listdir(folder)):
                 return True
@@ -233,18 +228,11 @@ def main() -> None:
     except SeekwiseError as error:
         hint = error.hint or (_mistakes.help_line(None, sys.argv[1:]) if error.exit_status == Exit.USAGE else None)
         status = _print_error(error.message, hint, error.exit_status)
-    except ModuleNotFoundError as error:
-        # A part that is missing of a library that is there is a damaged installation, not the collector's.
-        if error.name not in ONLY_WHOLE:
-            status = _fault(error)
-        else:
-            needed = whole_package_needed()
-            status = _print_error(needed.message, needed.hint, needed.exit_status)
     except click.exceptions.Abort:
         status = Exit.INTERRUPTED
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
-    except click.exceptions.NoArgsIsHelpError as error:
+    except _NO_ARGUMENTS as error:
         # A group alone: its help, as it is laid out.
         click.echo(error.format_message(), err=True)
         status = Exit.USAGE
@@ -313,20 +301,12 @@ def _details(error: BaseException) -> str | None:
 
         text = "".join(traceback.format_exception(error))
         path = state_folder() / "fault.txt"
-        files.make_private(path.parent)
+        files.make_private(path.parent, 0o755)
         written = f"{' '.join(sys.argv)}\n\n{text[-100_000:]}"
         files.write_whole(path, written.encode(errors="backslashreplace"))
     except (OSError, SeekwiseError, RecursionError, MemoryError):
         return None
     return f"details are in {path}"
-
-
-def whole_package_needed() -> MissingError:
-    """The error of a command that `seekwise-collector` does not have."""
-    return MissingError(
-        "this is seekwise-collector, which measures and applies; verdicts and charts need the whole package",
-        hint="copy the database to a machine with `seekwise` and name it there: `seekwise results --db FILE`",
-    )
 
 
 def _pipe_is_broken() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import ClassVar
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _options, _output, _shown
 from seekwise.errors import MissingError, UsageError
 from seekwise.linux import failure
@@ -95,7 +97,7 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
         click.echo(sentence)
     if taken.dropped:
         click.echo(f"warning: the kernel dropped {taken.dropped:,} events; some requests are incomplete", err=True)
-    click.echo(f"{out}\n\nnext: seekwise trace show {out}")
+    click.echo(f"{out}\n\nnext: {invocation.line(f'seekwise trace show {shlex.quote(str(out))}')}")
     storage.check("")
 
 

@@ -10,7 +10,7 @@ import click
 
 from seekwise.cli import _options, _shown
 from seekwise.errors import SeekwiseError, UsageError, reason
-from seekwise.files import make_folders
+from seekwise.files import make_folders, write_product
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
 
@@ -35,22 +35,15 @@ class WrittenReport:
     "--output",
     type=click.Path(path_type=Path),
     default=Path(),
-    help="Folder for the page, or its name if it ends in .html; created if it does not exist. Default: this one.",
+    help="Folder for the page, or its name if it ends in .html; .md: what, why, risk and undo, to hand in with a change. Default: here.",
 )
 @click.option(
-    "--pictures",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write each chart as SVG into this folder too.",
+    "--pictures", type=click.Path(path_type=Path, file_okay=False), help="Write each chart as SVG into this folder too."
 )
 @click.option("--merge", is_flag=True, help="Treat several runs of one study as one run instead of comparing them.")
 @_options.common
 def command(
-    names: tuple[str, ...],
-    output: Path,
-    pictures: Path | None,
-    merge: bool,
-    db: Path | None,
-    as_json: bool,
+    names: tuple[str, ...], output: Path, pictures: Path | None, merge: bool, db: Path | None, as_json: bool
 ) -> None:
     """Write the report of RUN (or `last`) as one HTML file.
 
@@ -80,7 +73,7 @@ def _are_parts(runs: list[Run]) -> bool:
 
 def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) -> WrittenReport:
     """Writes the page of a run."""
-    from seekwise.report import of_run
+    from seekwise.report import change_request, of_run
     from seekwise.report.charts import files
 
     report = of_run.of_runs(store, *runs)
@@ -90,6 +83,10 @@ def _page(store: Store, runs: list[Run], output: Path, pictures: Path | None) ->
             f"run {run_id} has no records, so there is nothing to show", "`seekwise results` lists the runs"
         )
     with damage.reading(run_id):
+        if output.suffix.lower() == ".md":
+            path = folder_made(output.parent) / output.name
+            write_product(path, change_request.text(report))
+            return WrittenReport(run_id, [run.run_id for run in runs], path.absolute(), [])
         try:
             written = files.write_all(folder_made(pictures), report.pictures()) if pictures is not None else []
         except OSError as error:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _options, _output, _shown
 from seekwise.control.settings import NOT_RESTORED
 from seekwise.errors import UsageError
@@ -52,13 +53,7 @@ class RunList:
     help="Show every table, insight, outlier and the self-check; without RUN, every run.",
 )
 @_options.common
-def command(
-    names: tuple[str, ...],
-    figures: bool,
-    everything: bool,
-    db: Path | None,
-    as_json: bool,
-) -> None:
+def command(names: tuple[str, ...], figures: bool, everything: bool, db: Path | None, as_json: bool) -> None:
     """List the newest runs, or show the verdicts and advice of RUN.
 
     `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or
@@ -77,7 +72,7 @@ def command(
             if as_json:
                 _shown.echo_json(report.document())
                 return
-            of_tune = isinstance(report, of_run.TuneReport)
+            of_tune = not report.run.is_of_study
             if of_tune and figures:
                 raise UsageError(
                     f"run {report.run.run_id} of `tune` has its figures in its table", "`--all` shows every row"
@@ -115,7 +110,7 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
     newest = others if everything else others[:NEWEST]
     shown = [*not_restored, *newest]
     if not_restored:
-        what = "`sudo seekwise revert` tries again."
+        what = f"`{invocation.line('sudo seekwise revert')}` tries again."
         print_lines([f"Not everything was restored after {counted(len(not_restored), 'run')}. {what}", ""], out)
     table = [
         ("Run", "Study", "Where", "Trials", "Outcome"),

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _options, _shown
 from seekwise.control import boot, recovery
 from seekwise.control.journal import Journal
@@ -17,6 +18,8 @@ from seekwise.control.state import SYSTEM_STATE
 from seekwise.errors import MissingError, SeekwiseError
 from seekwise.settings import history
 from seekwise.settings.guard import ending
+
+REVERT = "sudo seekwise revert"
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,11 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
     elif not outcomes and not guards:
         if not roots:
             unseen = not os.access(SYSTEM_STATE / "journal", os.R_OK) and (SYSTEM_STATE / "journal").exists()
-            more = " of yours; what runs as root have left only root can see: `sudo seekwise revert`" if unseen else ""
+            more = (
+                f" of yours; what runs as root have left only root can see: `{invocation.line(REVERT)}`"
+                if unseen
+                else ""
+            )
             click.echo(f"nothing to restore{more}")
     else:
         # A run that goes on has several entries.
@@ -97,5 +104,5 @@ def command(dry_run: bool, at_boot: bool, as_json: bool) -> None:
         values = [f"{device} {', '.join(values)}" for root in roots for device, values in root.wanted.items()]
         raise MissingError(
             f"what root has set is still in force ({'; '.join(dict.fromkeys(values))}), and only root can undo it",
-            "`sudo seekwise revert`",
+            f"`{invocation.line(REVERT)}`",
         )

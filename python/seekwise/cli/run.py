@@ -50,6 +50,7 @@ from seekwise.workload.study.study import Study
     help="Print the commands that build the study's systems (mdadm, mkfs, boot line, fio …); touch nothing.",
 )
 @click.option("--resume", metavar="RUN", help="Finish this run (`last`: the newest) without repeating what is done.")
+@_options.accept_kernel_fault
 @_options.common
 def command(
     study: str | None,
@@ -74,7 +75,7 @@ def command(
 
     STUDY is a TOML file or the name of a study that ships with the program.
     """
-    place = spread.parse(on, workers)
+    address = spread.parse(on)
     if resume is not None:
         named = any(
             option is not None for option in (study, budget, seed, target, system, backend, program, name)
@@ -84,29 +85,25 @@ def command(
                 "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, name or `--dry-run`",
                 f"`seekwise run --resume {resume}`",
             )
-        _go_on(resume, destroy, place, db, as_json)
+        _go_on(resume, destroy, (address, workers), db, as_json)
         return
     chosen, text = _opened(study, backend, system, program, parse_vary(vary))
     if setup:
         _dry_run.show_setup(chosen, as_json=as_json)
         return
-    if dry_run and place is not None:
+    if dry_run and (address, workers) != (None, None):
         raise UsageError("`--dry-run` shows one plan of this process, so it takes no `--workers` or `--on`")
     if dry_run:
         _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, as_json=as_json)
         return
-    spread.check(chosen.backend, place)
+    spread.check(chosen.backend, address, workers)
     made, carrier = _job.planned(chosen, Options(target, destroy), seed=seed, budget_s=budget)
-    carrier = spread.over(carrier, made.backend, place)
+    carrier = spread.over(carrier, made.backend, address, workers)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None, name=name)
 
 
 def _opened(
-    study: str | None,
-    backend: str | None,
-    system: str | None,
-    program: str | None,
-    vary: Mapping[str, list[Value]],
+    study: str | None, backend: str | None, system: str | None, program: str | None, vary: Mapping[str, list[Value]]
 ) -> tuple[Study, str]:
     """The study as the options change it, and its text."""
     if study is None:
@@ -139,11 +136,13 @@ def _written(text: str, vary: Mapping[str, list[Value]]) -> str:
     return "\n".join([*lines[:first], *asked, *kept, *lines[last:]]) + "\n"
 
 
-def _go_on(name: str, destroy: tuple[str, ...], place: spread.Where | None, db: Path | None, as_json: bool) -> None:
+def _go_on(
+    name: str, destroy: tuple[str, ...], where: tuple[str | None, int | None], db: Path | None, as_json: bool
+) -> None:
     """Finishes a run of the database as it was planned."""
     with Store.open(db, create=False) as store:
         run, plan = runs.to_resume(store, name)
-        backend = spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
+        backend = spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, *where)
         whole = parse.loads(run.study, f"study of run {run.run_id}")
         part = {facts.name for facts in plan.systems}
         backend.describe(

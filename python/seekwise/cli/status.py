@@ -11,13 +11,14 @@ from pathlib import Path
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _options, _shown
 from seekwise.errors import Exit
-from seekwise.linux.describe import identity
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.setters import Setter
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
+from seekwise.report.device_words import identity
 from seekwise.settings import controllers, guard_log, status
 from seekwise.settings.history import Application
 from seekwise.settings.status import EITHER, KERNEL, NO_SETTER, DeviceStatus, Status, Value
@@ -58,20 +59,14 @@ def command(path: str | None, as_json: bool, root: Path, everything: bool) -> No
     elif everything:
         _print(found)
     else:
-        again = shlex.join(
-            [
-                "seekwise",
-                "status",
-                *([path] if path else []),
-                *(["--root", str(root)] if not tree.live else []),
-                "--all",
-            ]
-        )
-        _print_first_screen(found, again)
+        words = [*([path] if path else []), *(["--root", str(root)] if not tree.live else []), "--all"]
+        _print_first_screen(found, invocation.line(f"seekwise status {shlex.join(words)}"))
     if found.drift:
         raise SystemExit(int(Exit.NOT_MET))
 
 
+MANY = 4
+"""More devices have one line each."""
 FIRST_SCREEN = 12
 """Rows of the short form, with the command that shows the rest."""
 
@@ -95,7 +90,9 @@ def _with_pending(shown: DeviceStatus) -> DeviceStatus:
 def _answer(found: Status) -> str:
     waiting = [guard for guard in found.guards if guard.get("outcome") == guard_log.WAITING]
     if waiting and not found.drift:
-        return "A change of seekwise waits to be confirmed: `sudo seekwise apply --keep` keeps it."
+        return (
+            f"A change of seekwise waits to be confirmed: `{invocation.line('sudo seekwise apply --keep')}` keeps it."
+        )
     if found.drift:
         names = ", ".join(device.name for device in found.devices if device.drift)
         return f"Drift: {names} no longer has what seekwise applied."
@@ -109,23 +106,16 @@ def _print_first_screen(found: Status, again: str) -> None:
     width = min(_shown.out().width, 80)
     notes = [f"{name}: seekwise set this drive, and it is not here now" for name in found.missing]
     notes += _guards(found)
-    if found.not_evaluated:
-        more = f" (and {len(found.not_evaluated) - 1} more)" if len(found.not_evaluated) > 1 else ""
-        notes.append(f"not evaluated: {found.not_evaluated[0]}{more}")
-    read = found.read.partition("; not there")[0]
-    where = (
-        "No file that could set anything was found."
-        if read == "nothing"
-        else f"Where no setter is named, none of these sets it: {read}."
-    )
-    after = [_set_again(device) for device in found.devices if device.drift]
+    after = _set_again(found)
     below = [row for note in notes for row in _rows_of(note, width)]
-    below += _rows_of(where, width, "  ") if found.devices else []
-    room = FIRST_SCREEN - 1 - len(below) - (len(after) + 1 if after else 1)
-    for line in [_answer(found), *_chosen(found.devices, room, width), *below]:
+    room = FIRST_SCREEN - 1 - len(below) - max(len(after), 1)
+    chosen = (
+        _line_each(found.devices, room, width) if len(found.devices) > MANY else _chosen(found.devices, room, width)
+    )
+    for line in [_answer(found), *chosen, *below]:
         click.echo(line)
     if after:
-        click.echo("next, to set it again (`seekwise revert` gives it up):\n  " + "\n  ".join(after), err=True)
+        click.echo("\n".join(after), err=True)
     elif found.devices:
         click.echo(f"next: {again}", err=True)
 
@@ -189,12 +179,29 @@ def _chosen(devices: tuple[DeviceStatus, ...], room: int, width: int) -> list[st
     return shown
 
 
+def _line_each(devices: tuple[DeviceStatus, ...], room: int, width: int) -> list[str]:
+    """A line for each device, or for those that are alike: what is asked for first, and what somebody has set."""
+    groups: dict[str, list[str]] = {}
+    for device in sorted(devices, key=lambda device: not device.drift):
+        told = []
+        for value in device.settings:
+            if value.attribute in ASKED or not _is_ordinary(value):
+                by = "" if value.set_by in ORDINARY else f" ({value.set_by.removesuffix(f': {NO_SETTER}')})"
+                changed = f" instead of {value.expected}" if value.drift else ""
+                told.append(f"{_short(value.attribute)} {value.value or '–'}{changed}{by}")
+        groups.setdefault(("! " if device.drift else "  ") + ", ".join(told), []).append(device.name)
+    lines = [_cut(f"{text[:2]}{', '.join(names)}  {text[2:]}", width) for text, names in groups.items()]
+    return lines if len(lines) <= room else [*lines[: room - 1], f"and {len(lines) - room + 1} lines more"]
+
+
+ASKED = ("queue/scheduler", "queue/read_ahead_kb")
+"""Whose rows stand on the first screen whoever set them."""
+
+
 def _ranked_rows(device: DeviceStatus, width: int, most: int) -> list[tuple[int, list[str]]]:
     """Each value with its rank: drift, set by somebody, explained; those without a story together."""
     alike = [
-        value
-        for value in device.settings
-        if _is_ordinary(value) and not value.why and value.attribute != "queue/scheduler"
+        value for value in device.settings if _is_ordinary(value) and not value.why and value.attribute not in ASKED
     ]
     told = [value for value in device.settings if value not in alike]
     left = max((len(_short(value.attribute)) for value in told), default=0)
@@ -202,16 +209,11 @@ def _ranked_rows(device: DeviceStatus, width: int, most: int) -> list[tuple[int,
     rows: list[tuple[int, list[str]]] = []
     for value in told:
         is_ordinary = _is_ordinary(value)
-        rank = 0 if value.drift else 1 if not is_ordinary else 2 if value.attribute == "queue/scheduler" else 3
+        rank = 0 if value.drift else 1 if not is_ordinary else 2 if value.attribute in ASKED else 3
         mark = "!" if value.drift else " "
         text = f"{mark} {_short(value.attribute):{left}}  {value.value or '–':{middle}}  {_few_words(value)}"
         rows.append((rank, _rows_of(text, width, " " * (left + middle + 6), most if rank < 2 or most > 2 else 1)))
-    rows += [(1, [_cut(f"  {_application_text(application)}", width)]) for application in device.applied]
-    rows += [(1, [_cut(f"  stale: {line}", width)]) for line in device.stale]
-    if device.measured_by is not None:
-        rows.append((0, [f"  seekwise measures it now (process {device.measured_by}), and restores what it changes"]))
-    if state := device.controller:
-        rows.append((2, [_cut(f"  controller: {_of_controller(state)}", width)]))
+    rows += [(rank, [_cut(f"  {text}", width)]) for rank, text in _of_device(device)]
     together = ", ".join(f"{_short(value.attribute)} {value.value or '–'}" for value in alike)
     return rows + ([(4, [_cut(f"  {together}: {EITHER}", width)])] if alike else [])
 
@@ -235,9 +237,16 @@ def _few_words(value: Value) -> str:
     return "; ".join([*parts, *([value.why] if value.why else [])])
 
 
-def _of_controller(state: controllers.State) -> str:
-    names = ("level", "status", "ncq", "write_cache")
-    return ", ".join(f"{name} {getattr(state, name)}" for name in names if getattr(state, name))
+def _of_device(device: DeviceStatus) -> list[tuple[int, str]]:
+    """What is said of a device besides its values, each with its rank."""
+    said = [(1, _application_text(application)) for application in device.applied]
+    said += [(1, f"stale: {line}") for line in device.stale]
+    if device.measured_by is not None:
+        said.append((0, f"seekwise measures it now (process {device.measured_by}), and restores what it changes"))
+    if state := device.controller:
+        names = [name for name in ("level", "status", "ncq", "write_cache") if getattr(state, name)]
+        said.append((2, f"controller: {', '.join(f'{name} {getattr(state, name)}' for name in names)}"))
+    return said
 
 
 def _cut(text: str, width: int) -> str:
@@ -251,14 +260,8 @@ def _print(found: Status) -> None:
         head, indent = f"{device.name}  {identity(device.device)}", " " * (len(device.name) + 2)
         click.echo("\n" + textwrap.fill(head, width, subsequent_indent=indent, break_long_words=False))
         _print_values(device, width)
-        if state := device.controller:
-            _wrapped(f"controller: {_of_controller(state)}", width)
-        if device.measured_by is not None:
-            _wrapped(f"seekwise measures it now (process {device.measured_by}), and restores what it changes", width)
-        for application in device.applied:
-            _wrapped(_application_text(application), width)
-        for line in device.stale:
-            _wrapped(f"stale: {line}", width)
+        for _, text in _of_device(device):
+            _wrapped(text, width)
     for name in found.missing:
         click.echo(f"{name}: seekwise set this drive, and it is not here now")
     for sentence in _guards(found):
@@ -269,18 +272,21 @@ def _print(found: Status) -> None:
     _wrapped(f"Where no setter is named, none of the places that were read sets it: {found.read}.", width, "")
     for line in found.not_evaluated:
         _wrapped(f"not evaluated: {line}", width, "")
-    if found.drift:
-        lines = [_set_again(device) for device in found.devices if device.drift]
-        click.echo("\nnext, to set it again (`seekwise revert` gives it up):\n  " + "\n  ".join(lines), err=True)
+    if after := _set_again(found):
+        click.echo("\n".join(["", *after]), err=True)
 
 
-def _set_again(device: DeviceStatus) -> str:
-    """The command that brings back what differs, and nothing else."""
-    values = [value for value in device.settings if value.drift and value.expected is not None]
-    words = [
-        f"--set {_short(setting.attribute)}={shlex.quote(setting.expected)}" for setting in values if setting.expected
-    ]
-    return f"sudo seekwise apply --device {device.name} {' '.join(words)}"
+def _set_again(found: Status) -> list[str]:
+    """The commands that bring back what differs, and nothing else, below what they are for."""
+    lines = []
+    for device in found.devices:
+        drifted = [(value.attribute, value.expected) for value in device.settings if value.drift and value.expected]
+        words = [f"--set {_short(name)}={shlex.quote(expected)}" for name, expected in drifted]
+        if device.drift:
+            command = f"sudo seekwise apply --device {device.name} {' '.join(words)}"
+            lines.append(f"  {invocation.line(command)}")
+    head = f"next, to set it again (`{invocation.line('sudo seekwise revert')}` gives it up):"
+    return [head, *lines] if lines else []
 
 
 def _print_values(device: DeviceStatus, width: int) -> None:
@@ -329,6 +335,8 @@ SHOWN_LINES = 4
 
 def _other(other: Setter, value: Value) -> str:
     """A line that did not win: one that a later line overrides, or one that would act after the next start."""
+    if other.look:
+        return other.text
     doubt = "" if other.certain else " (uncertain)"
     if value.setter is not None and value.setter.certain and other.rank < value.setter.rank:
         return f"{other.text} sets {other.value} before{doubt} and is overridden"

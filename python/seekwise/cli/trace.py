@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _options
 from seekwise.cli._shown import echo_json
 from seekwise.errors import SeekwiseError, reason
@@ -50,10 +52,18 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
     report`, a fio iolog or latency log. The format is known by its content.
     """
     from seekwise.trace import depend, summary, words
+    from seekwise.trace.columns import UnknownFormat
     from seekwise.trace.document import Trace
-    from seekwise.trace.readers import open_trace
+    from seekwise.trace.readers import head_of, open_trace
 
-    notes, chunks = open_trace(path)
+    try:
+        notes, chunks = open_trace(path)
+    except UnknownFormat as error:
+        # What people have instead of a trace is named with the command that answers it.
+        from seekwise.importing.build import named
+        from seekwise.importing.result import Source
+
+        raise named(Source(path, head_of(path)), "trace") or error from None
     summed = summary.summary_of(_counted(chunks))
     if not summed.requests:
         raise SeekwiseError(
@@ -75,17 +85,18 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
             **vars(summed.figures(notes)),
         )
         echo_json(document)
-    else:
-        said = words.lines(summed, notes, processes)
+    said = words.lines(summed, notes, processes)
+    if not as_json:
         click.echo("\n".join(said))
     if page is not None:
         from seekwise.report import trace_page
 
         try:
             begun = next(open_trace(path)[1], None)
-            trace_page.write(page, f"Trace {path.name}", words.lines(summed, notes, processes), summed, notes, begun)
+            answer = words.answer(summed, notes, processes)
+            trace_page.write(page, f"Trace {path.name}", [answer, "", *said], summed, notes, begun)
         except OSError as error:
             raise SeekwiseError(f"{page}: cannot be written: {reason(error)}") from None
         click.echo(f"\n{page}", err=as_json)
     elif not as_json:
-        click.echo(f"\nnext: seekwise trace show {path} --page trace.html")
+        click.echo(f"\nnext: {invocation.line(f'seekwise trace show {shlex.quote(str(path))} --page trace.html')}")

@@ -46,6 +46,7 @@ MODEL = "model:"
 @click.option("--kernel", metavar="VERSION", help="With model:NAME: the Linux version (6.1).")
 @_options.seed("Seed of the order in which settings run.")
 @click.option("--destroy", multiple=True, metavar="NAME", help="Serial or by-id path of an empty device to write to.")
+@_options.accept_kernel_fault
 @_options.common
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND …]")
 def command(
@@ -120,9 +121,6 @@ def measure(request: Request, plan: LivePlan, target: Target) -> None:
     with Store.open(request.db) as store:
         if not request.as_json:
             _tune_shown.print_stack(plan)
-        with (
-            _tune_shown.interruptible(store, run),
-            _standing.watching(plan, quiet=request.as_json) as watch,
-        ):
+        with _tune_shown.interruptible(store, run), _standing.watching(plan, quiet=request.as_json) as watch:
             execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
         _tune_shown.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seekwise import temporary
+from seekwise import invocation, temporary
 from seekwise.cli import _display, _options
 from seekwise.errors import UsageError
 from seekwise.report.layout import wrapped
@@ -61,7 +61,9 @@ def command(
 
     wanted = whatif.parse_vary(vary)
     if not trace.exists():
-        raise UsageError(f"{trace}: does not exist", hint="`sudo seekwise record DEVICE` makes a trace")
+        raise UsageError(
+            f"{trace}: does not exist", hint=f"`{invocation.line('sudo seekwise record DEVICE')}` makes a trace"
+        )
     notes, chunks = open_trace(trace)
     first = _first(chunks)
     settings = whatif.candidate_storages(wanted, whatif.recorded_on(notes))

@@ -30,6 +30,7 @@ from pathlib import Path
 from seekwise import schedulers, suggestion
 from seekwise.control import sysfs
 from seekwise.errors import UsageError
+from seekwise.linux import facts
 
 
 @dataclass(frozen=True)
@@ -96,19 +97,10 @@ def _wbt_hint(refusal: Refusal) -> str:
     return "bfq switches write-back throttling off: choose another scheduler, or leave it at 0"
 
 
-def _write_cache_hint(refusal: Refusal) -> str:
-    return (
-        "queue/write_cache is only the kernel's view: it cannot give a drive a cache that it did not report; "
-        "`hdparm -W` or `nvme set-feature -f 6` ask the drive itself"
-    )
-
-
-def _cache_type_hint(refusal: Refusal) -> str:
-    return "the drive or its controller does not let its write cache be switched"
-
-
-def _read_ahead_hint(refusal: Refusal) -> str:
-    return "read-ahead is whole memory pages: ask for a multiple of 4"
+def _async_depth_hint(refusal: Refusal) -> str:
+    if refusal.in_force is None:
+        return "since Linux 7.0; before, mq-deadline and kyber have it: iosched/async_depth"
+    return "the kernel takes 1 to nr_requests, and nothing without a scheduler"
 
 
 def _iosched_hint(refusal: Refusal) -> str:
@@ -131,24 +123,36 @@ def _stripe_cache_hint(refusal: Refusal) -> str:
     return "md takes 17 to 32768 stripes (Linux v6.12 drivers/md/raid5.c)"
 
 
-def _sync_speed_hint(refusal: Refusal) -> str:
-    return "md takes KiB/s of a drive, or `system` for the limit of the whole machine; RAID 0 has nothing to sync"
-
-
 def _max_sectors_hint(refusal: Refusal) -> str:
     limit = sysfs.read(refusal.folder / "queue/max_hw_sectors_kb")
     return f"the kernel takes one memory page to the lower of the device's limit and the driver's ({limit} KiB)"
 
 
-def _dirty_hint(refusal: Refusal) -> str:
-    return "bytes: two memory pages at the least; per cent: 0 to 100; hundredths of a second: 0 and more"
+def _always(text: str) -> Callable[[Refusal], str]:
+    return lambda _: text
 
+
+_dirty_hint = _always("bytes: two memory pages at the least; per cent: 0 to 100; hundredths of a second: 0 and more")
+_sync_speed_hint = _always(
+    "md takes KiB/s of a drive, or `system` for the limit of the whole machine; RAID 0 has nothing to sync"
+)
+_read_ahead_hint = _always("read-ahead is whole memory pages: ask for a multiple of 4")
+_cache_type_hint = _always("the drive or its controller does not let its write cache be switched")
+_write_cache_hint = _always(
+    "queue/write_cache is only the kernel's view: it cannot give a drive a cache that it did not report; "
+    "`hdparm -W` or `nvme set-feature -f 6` ask the drive itself"
+)
 
 IOSCHED = "queue/iosched/"
 SYNC_LIMITS = frozenset({"md/sync_speed_max", "md/sync_speed_min"})
 CACHE_TYPE = "cache_type"
 READ_AHEAD = "queue/read_ahead_kb"
 WBT = "queue/wbt_lat_usec"
+SCHEDULER = "queue/scheduler"
+ASYNC_DEPTH = "queue/async_depth"
+"""Since Linux 7.0; before, a tunable of the scheduler. Follows nr_requests; under `none` it cannot be written."""
+NR_REQUESTS = "queue/nr_requests"
+MAX_SECTORS = "queue/max_sectors_kb"
 RESETS_READ_AHEAD = frozenset({CACHE_TYPE, "queue/write_cache", "queue/max_sectors_kb", "queue/add_random"})
 
 REGISTRY: tuple[Attribute, ...] = (
@@ -157,6 +161,7 @@ REGISTRY: tuple[Attribute, ...] = (
     Attribute("device/queue_depth", "commands", 30, _queue_depth_hint),
     Attribute("queue/scheduler", "name", 40, scheduler_hint),
     Attribute("queue/nr_requests", "requests", 50, _nr_requests_hint),
+    Attribute(ASYNC_DEPTH, "requests", 55, _async_depth_hint),
     Attribute(IOSCHED + "*", "per tunable", 60, _iosched_hint),
     Attribute("queue/wbt_lat_usec", "µs", 70, _wbt_hint),
     Attribute("queue/max_sectors_kb", "KiB", 80, _max_sectors_hint),
@@ -204,7 +209,14 @@ def canonical(name: str) -> str:
 
 def row(name: str) -> Attribute:
     """What is known of an attribute; of a scheduler's tunables one row for all."""
+    if name.startswith("queue/") and not is_known(name):
+        return Attribute(name, "", 85, _always("no setting that seekwise knows"))
     return _ROWS[IOSCHED + "*"] if name.startswith(IOSCHED) else _ROWS[name]
+
+
+def is_known(name: str) -> bool:
+    """Whether it is in the registry or a scheduler's own."""
+    return name in _ROWS or name.startswith(IOSCHED)
 
 
 def in_force(name: str, values: Mapping[str, str]) -> tuple[str, str] | None:
@@ -244,6 +256,37 @@ def current(name: str, folder: Path) -> str | None:
     return value(name, sysfs.read(path(name, folder)))
 
 
+def driver_tags(folder: Path) -> int | None:
+    """Depth of the device's tag set: what nr_requests shows right after a switch to `none` (block/blk-mq-sysfs.c,
+    `nr_tags`)."""
+    return _whole(sysfs.read(folder / "mq/0/nr_tags"))
+
+
+def driver_tags_in_use(folder: Path) -> int | None:
+    """How many of the driver's tags requests can have, which `nr_requests` written under `none` bounds and a switch of
+    the scheduler leaves (block/blk-mq-debugfs.c, `tags`); None where debugfs is not mounted."""
+    text = sysfs.read(folder.parents[2] / "sys/kernel/debug/block" / folder.name / "hctx0/tags") or ""
+    lines = dict(line.partition("=")[::2] for line in text.split("bitmap_reserved_tags")[0].splitlines())
+    depth = _whole(lines.get("depth"))
+    return None if depth is None else depth + (_whole(lines.get("nr_reserved_tags")) or 0)
+
+
+def largest_default_kib(folder: Path) -> int:
+    """The largest max_sectors_kb that the kernel can choose itself here.
+
+    Linux block/blk-settings.c blk_validate_limits: the device's limit, of which at most 1280 KiB count, 4096 KiB since
+    6.17 (commit 9b8b84879d4a), or the optimal I/O size.
+    """
+    release = facts.kernel_version(sysfs.read(folder.parents[2] / "proc/sys/kernel/osrelease"))
+    limit = _whole(sysfs.read(folder / "queue/max_hw_sectors_kb")) or 0
+    optimal = (_whole(sysfs.read(folder / "queue/optimal_io_size")) or 0) // 1024
+    return min(limit, max(1280 if release < (6, 17) and release else 4096, optimal))
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
+
+
 def may_move(name: str, asked: Iterable[str]) -> bool:
     """Whether writing `asked` can change `name` as well, in some version of Linux."""
     asked = set(asked)
@@ -256,8 +299,12 @@ def may_move(name: str, asked: Iterable[str]) -> bool:
         return bool(asked & RESETS_READ_AHEAD)
     if name in TWINS:
         return TWINS[name] in asked
-    if name in ("queue/nr_requests", WBT):
-        return "queue/scheduler" in asked or (name == "queue/nr_requests" and "device/queue_depth" in asked)
+    if name == ASYNC_DEPTH:
+        return bool(asked & {SCHEDULER, NR_REQUESTS})
+    if name not in _ROWS:
+        return bool(asked & {SCHEDULER, NR_REQUESTS})
+    if name in (NR_REQUESTS, WBT):
+        return SCHEDULER in asked or (name == NR_REQUESTS and "device/queue_depth" in asked)
     return False
 
 
@@ -274,6 +321,11 @@ def everything(folder: Path) -> dict[str, str]:
     return {name: read[name] for name in sorted(read, key=order)}
 
 
+def remembered(folder: Path) -> dict[str, str]:
+    """Everything, and what else can be written below `queue/`: a newer kernel's attribute may follow one of ours."""
+    return _writable(folder / "queue", "queue/") | everything(folder)
+
+
 def tunables(folder: Path) -> dict[str, str]:
     """{queue/iosched/NAME: value} of the scheduler in force: what can be read and written, one line each.
 
@@ -281,7 +333,10 @@ def tunables(folder: Path) -> dict[str, str]:
     or no write permission), switches that reset a statistic (no read permission). ADIOS 3 has all of these; none of
     them can be restored.
     """
-    place = folder / "queue/iosched"
+    return _writable(folder / "queue/iosched", IOSCHED)
+
+
+def _writable(place: Path, prefix: str) -> dict[str, str]:
     values = {}
     for file in place.iterdir() if place.is_dir() else ():
         mode = file.stat().st_mode
@@ -292,7 +347,7 @@ def tunables(folder: Path) -> dict[str, str]:
             if text is None:
                 text = sysfs.read_or_raise(file, no_value=frozenset({errno.EIO}))
             if text is not None and "\n" not in text:
-                values[IOSCHED + file.name] = text
+                values[prefix + file.name] = text
     return values
 
 

@@ -5,8 +5,8 @@
         proof.uses(size_bytes)
 
 Proof: no process has it open exclusively, and while we hold it so no other can mount, assemble or swap on it until the end;
-no mount, swap, holder or partition, on it or on what stands on it; no signature; zeros in the first and last MiB and
-wherever else it was looked (`samples`); the backing file of a loop device is used by no other. The load leaves the two MiB
+no mount, swap, holder or partition, on it or on what stands on it; no signature that wipefs or blkid knows; zeros in the
+first and last MiB (`signatures`); the backing file of a loop device is used by no other. The load leaves the two MiB
 at the ends alone, and what it used is zeroed afterwards, so that a tested device proves empty again.
 
 Everything is refused with exit status 3 before anything is touched, and every reason is listed at once.
@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from seekwise.control import interrupt, notice, samples, signatures, sysfs
+from seekwise.control import interrupt, notice, signatures, sysfs
 from seekwise.control.process import proc_folder
 from seekwise.errors import MissingError, RefusedError, UsageError
 from seekwise.linux.block_device import BlockDevice, Mount, Stack
@@ -56,7 +56,6 @@ class EmptyProof:
     device: str
     node: Path
     size_bytes: int
-    checks: tuple[str, ...]
     path: Path
     """The proven device itself, through our descriptor: a node may mean another device by the time that a load opens
     it."""
@@ -135,16 +134,6 @@ def prove_empty(stack: Stack, device: str, root: Path = Path("/")) -> EmptyProof
     return proof
 
 
-CHECKS = (
-    "not mounted, no swap, on it or above it",
-    "no partition, no holder",
-    "opened exclusively",
-    "writable",
-    "no signature",
-    "zeros in the first and last MiB",
-)
-
-
 def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
     target = _device(stack, device)
     node = root / "dev" / target.name.replace("!", "/")
@@ -153,20 +142,17 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
     content = [f"{signature.get('type', 'a known format')}, says udev"] if signature else []
     descriptor = None
     size_bytes = 0
-    looked = None
     try:
         descriptor = os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
         size_bytes = _size_bytes(descriptor)
         wrong = _wrong_node(target, descriptor, node, root) or _unsuited(target, descriptor, size_bytes)
         content += [] if wrong else _content(descriptor, node, size_bytes)
         reasons += wrong
-        backing, against = _backing(target, descriptor, stack, root)
-        reasons += against
-        if not reasons and not content:
-            # Last, since it takes a while: what has a reason already is not looked through.
-            looked = samples.look(descriptor, size_bytes, backing)
-            if looked.data_at is not None:
-                content.append(f"data without a known signature at byte {looked.data_at}")
+        reasons += _backing(target, descriptor, stack, root)
+    except MissingError:
+        if descriptor is not None:
+            os.close(descriptor)
+        raise
     except FileNotFoundError:
         reasons.append(f"has no node {node}")
     except PermissionError as error:
@@ -186,10 +172,8 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
             f"{target.name} does not prove empty: it {'; it '.join(said)}",
             CHOOSE_ANOTHER if reasons else f"if nothing of it is needed, zero it yourself: `blkdiscard -z {node}`",
         )
-    assert descriptor is not None and looked is not None
-    return descriptor, EmptyProof(
-        target.name, node, size_bytes, (*CHECKS, looked.sentence), Path(f"{proc_folder()}/fd/{descriptor}")
-    )
+    assert descriptor is not None
+    return descriptor, EmptyProof(target.name, node, size_bytes, Path(f"{proc_folder()}/fd/{descriptor}"))
 
 
 def _in_use(stack: Stack, device: BlockDevice, root: Path) -> Iterator[str]:
@@ -224,24 +208,25 @@ def _openers(device: BlockDevice) -> list[tuple[int, str]]:
     """Processes that have the device open without claiming it, as virtual machines and databases do."""
     # The thread that serves an nbd device, without which there is none; no other process has it.
     server = sysfs.read(Path("/sys/block") / device.name / "pid")
-    return _having_open(
-        lambda each: (
-            stat.S_ISBLK(each.st_mode) and f"{os.major(each.st_rdev)}:{os.minor(each.st_rdev)}" == device.major_minor
-        ),
-        except_thread=server,
-    )
+    return _having_open(lambda each: stat.S_ISBLK(each.st_mode) and number(each) == device.major_minor, server)
+
+
+def number(status: os.stat_result) -> str:
+    """The device's number of a node, as sysfs writes it."""
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
 
 def _having_open(is_it: Callable[[os.stat_result], bool], except_thread: str | None = None) -> list[tuple[int, str]]:
     """Looked at twice: udev opens a device for a moment whenever something happens to it."""
-    openers = _having_open_now(is_it, except_thread)
+    openers = having_open_now(is_it, except_thread)
     if openers:
         time.sleep(0.3)
-        openers &= _having_open_now(is_it, except_thread)
+        openers &= having_open_now(is_it, except_thread)
     return sorted(openers)
 
 
-def _having_open_now(is_it: Callable[[os.stat_result], bool], except_thread: str | None) -> set[tuple[int, str]]:
+def having_open_now(is_it: Callable[[os.stat_result], bool], except_thread: str | None = None) -> set[tuple[int, str]]:
+    """Processes, with their names, that have such a file open, as far as this user sees them."""
     openers = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -289,34 +274,33 @@ def _wrong_node(device: BlockDevice, descriptor: int, node: Path, root: Path) ->
         return []
     if not stat.S_ISBLK(status.st_mode):
         return [f"has a node {node} that is no block device"]
-    number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-    return [] if number == device.major_minor else [f"has a node {node} that is another device ({number})"]
+    if number(status) == device.major_minor:
+        return []
+    return [f"has a node {node} that is another device ({number(status)})"]
 
 
-def _backing(device: BlockDevice, descriptor: int, stack: Stack, root: Path) -> tuple[Path | None, list[str]]:
-    """The file below a loop device, and what speaks against writing to it: others use it, or it is not the file of that
-    name."""
+def _backing(device: BlockDevice, descriptor: int, stack: Stack, root: Path) -> list[str]:
+    """What speaks against writing to the file below a loop device: others use it, or it is not the file of that name."""
     if device.kind != "loop" or not device.backing_file or root != Path("/"):
-        return None, []
+        return []
     info = fcntl.ioctl(descriptor, LOOP_GET_STATUS64, bytes(LOOP_INFO64_BYTES))
-    _, st_ino, _, offset, limit = struct.unpack_from("5Q", info)
+    _, st_ino = struct.unpack_from("2Q", info)
     path = Path(device.backing_file)
     try:
         status = os.stat(path)
     except OSError:
-        return None, [f"stands on {path}, which is not there any more"]
+        return [f"stands on {path}, which is not there any more"]
     if status.st_ino != st_ino:
-        return None, [f"stands on another file than {path} is by now"]
+        return [f"stands on another file than {path} is by now"]
     reasons = []
     for other in stack.devices.values():
         if other.kind == "loop" and other.name != device.name and other.backing_file == device.backing_file:
             reasons.append(f"shares its backing file with {other.name}")
     if not stat.S_ISREG(status.st_mode):
-        return None, reasons
+        return reasons
     for pid, program in _having_open(lambda each: (each.st_dev, each.st_ino) == (status.st_dev, status.st_ino)):
         reasons.append(f"stands on {path}, which is open in process {pid} ({program})")
-    # With an offset or a limit, positions of file and device differ: then the device is sampled like any other.
-    return (path if not offset and not limit else None), reasons
+    return reasons
 
 
 def _size_bytes(descriptor: int) -> int:
@@ -391,11 +375,8 @@ def identifiers(stack: Stack, device: BlockDevice) -> tuple[str, ...]:
         return links
     if device.kind == "loop":
         return tuple(text for text in (device.backing_file,) if text)
-    if device.kind == "md":
-        uuid = device.details.get("uuid") or _md_uuid(device)
-        return (*([str(uuid)] if uuid else []), *links)
-    if "dm_name" in device.details:
-        uuid = device.details.get("dm_uuid")
+    if device.kind == "md" or "dm_name" in device.details:
+        uuid = device.details.get("uuid") or _md_uuid(device) if device.kind == "md" else device.details.get("dm_uuid")
         return (*([str(uuid)] if uuid else []), *links)
     serial = (device.serial or "").strip()
     if serial and not _twins(stack, device):
@@ -427,8 +408,7 @@ def _is_link_to(name: str, device: BlockDevice, root: Path) -> bool:
             status = os.stat(link)
         except OSError:
             return False
-        number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-        return stat.S_ISBLK(status.st_mode) and number == device.major_minor
+        return stat.S_ISBLK(status.st_mode) and number(status) == device.major_minor
     return link.is_symlink() and Path(os.readlink(link)).name == device.name.rpartition("!")[2]
 
 

@@ -45,11 +45,7 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """While inside, the four signals raise `Stopped`. Outside the main thread nothing can be installed and nothing
-    is."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    """While inside, the four signals raise `Stopped`."""
     install()
     try:
         yield
@@ -58,8 +54,11 @@ def stoppable() -> Iterator[None]:
 
 
 def install() -> None:
-    """Turns the signals that end a program into `Interrupted`; may be nested."""
+    """Turns the signals that end a program into `Stopped`; may be nested. Outside the main thread, where Python allows no
+    handlers, nothing happens."""
     global _install_depth
+    if threading.current_thread() is not threading.main_thread():
+        return
     _install_depth += 1
     if _install_depth > 1:
         return
@@ -70,8 +69,11 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Gives signals back their previous handlers, once the outermost `install` is left."""
+    """Gives signals back their previous handlers, once the outermost `install` is left; also in a forked child, which has
+    inherited them."""
     global _install_depth
+    if threading.current_thread() is not threading.main_thread() or not _install_depth:
+        return
     _install_depth -= 1
     if _install_depth:
         return
@@ -95,15 +97,3 @@ def held() -> Iterator[None]:
         if _hold_depth == 0 and _waiting is not None:
             number, _waiting = _waiting, None
             raise Stopped(number)
-
-
-def install_if_possible() -> None:
-    """`install`, or nothing outside the main thread, where Python allows no handlers."""
-    if threading.current_thread() is threading.main_thread():
-        install()
-
-
-def uninstall_if_installed() -> None:
-    """The same in a forked child, which has inherited them."""
-    if threading.current_thread() is threading.main_thread() and _install_depth:
-        uninstall()

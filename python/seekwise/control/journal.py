@@ -23,6 +23,7 @@ whole of it is done), `scratch`, `child`, `virtual` (of earlier releases: drives
 
 from __future__ import annotations
 
+import calendar
 import contextlib
 import fcntl
 import json
@@ -31,20 +32,22 @@ import secrets
 import stat
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from seekwise import files
+from seekwise.control import kernel_faults
 from seekwise.control.process import ProcessIdentity, machine, pid_namespace, this_process
-from seekwise.control.state import state_folder
+from seekwise.control.state import JOURNAL, SUFFIX, state_folder
 from seekwise.errors import MissingError, RefusedError, reason
 
 SCHEMA_NAME = "seekwise.journal"
 SCHEMA_VERSION = 1
-SUFFIX = ".entry"
+ACCEPTED = "accepted_kernel_faults"
+_STAMP = "%Y%m%dT%H%M%S"
 ENTRY_BYTES_MAX = 64 << 20
 
 Item = dict[str, Any]
@@ -85,6 +88,16 @@ class Entry:
         return self.owner.alive
 
     @property
+    def targets(self) -> frozenset[tuple[str, str]]:
+        """What it has changed: devices with the root of their tree, files."""
+        return frozenset(
+            (str(item[name]), str(item.get("root", "")))
+            for item in self.items
+            for name in ("device", "file")
+            if name in item and self.kind != "reverting"
+        )
+
+    @property
     def pending(self) -> bool:
         """True until everything that belongs to it is done; a name is that of the entry which decides."""
         return self.details.get("pending") is True
@@ -94,18 +107,18 @@ class Journal:
     """The folder of open entries."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = (folder if folder is not None else state_folder()) / "journal"
+        self.folder = (folder if folder is not None else state_folder()) / JOURNAL
 
     def open(self, kind: str, items: list[Item], **details: object) -> Entry:
         """Writes an entry durably and locks it; when this returns, a power cut cannot lose it."""
         owner = this_process()
         entry = Entry(
-            id=_new_id(owner.pid),
+            id=self._new_id(owner.pid),
             kind=kind,
             owner=owner,
             started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             items=tuple(items),
-            details=dict(details),
+            details={**({ACCEPTED: sorted(kernel_faults.accepted)} if kernel_faults.accepted else {}), **details},
             held=True,
             machine=machine(),
             namespace=pid_namespace(),
@@ -202,15 +215,36 @@ class Journal:
         entries = [read_entry(self.folder / name) for name in names]
         return [entry for entry in entries if entry]
 
-    def check(self) -> None:
-        """Refuses to change anything while an entry is open that a newer seekwise wrote: it may be about the same
-        device."""
+    def check(self, devices: Iterable[str], root: Path = Path("/")) -> None:
+        """Refuses to change or measure these devices, which the caller has locked.
+
+        While a change of one of them waits for its confirmation or its guard: what is set on top would be captured as
+        the user's, and what is measured is not what the user set. While an entry is open that a newer seekwise wrote:
+        it may be about the same device.
+        """
         for entry in self.entries():
             if entry.kind == "newer":
                 raise RefusedError(
                     f"{self._path(entry.id)} {entry.damage}",
                     "a newer seekwise wrote it: restore with that one (`seekwise revert`)",
                 )
+            both = sorted(entry.targets & {(device, str(root)) for device in devices})
+            if both and not self._is_own(entry) and self.is_pending(entry) and entry.alive and not entry.elsewhere:
+                raise RefusedError(
+                    f"{', '.join(device for device, _ in both)}: a change waits for its confirmation or the end of its "
+                    f"guard (since {entry.started_at})",
+                    "`seekwise apply --keep` confirms it, `seekwise revert` undoes it",
+                )
+
+    def above(self, entry: Entry) -> Entry | None:
+        """The newest open entry that captured its old values on top of this one's: it is undone first."""
+        return next(
+            (other for other in self.entries()
+             if other.id > entry.id and not other.elsewhere and other.targets & entry.targets), None,
+        )  # fmt: skip
+
+    def _is_own(self, entry: Entry) -> bool:
+        return _held.get(self._path(entry.id), (0, -1))[0] == os.getpid()
 
     @contextmanager
     def being_restored(self) -> Iterator[None]:
@@ -235,10 +269,11 @@ class Journal:
                 owner = name.rpartition(".")[2]
                 if name.startswith(".") and f"{SUFFIX}." in name and owner.isdigit():
                     with contextlib.suppress(OSError):
-                        descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                        path = self.folder / name
+                        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                         try:
                             if files.try_lock(descriptor, fcntl.LOCK_SH):
-                                os.unlink(self.folder / name)
+                                os.unlink(path)
                         finally:
                             os.close(descriptor)
 
@@ -267,10 +302,20 @@ class Journal:
         if pid == os.getpid():
             os.close(descriptor)
 
+    def _new_id(self, pid: int) -> str:
+        """Sorts behind every open entry, also where the clock was set back: entries are undone in the opposite
+        order."""
+        now_ns = time.time_ns()
+        with contextlib.suppress(OSError):
+            now_ns = max([now_ns, *(_stamp_ns(name) + 1 for name in os.listdir(self.folder))])
+        stamp = time.strftime(_STAMP, time.gmtime(now_ns // 10**9))
+        return f"{stamp}.{now_ns % 10**9:09d}-{pid}-{secrets.token_hex(2)}"
+
     def _path(self, entry_id: str) -> Path:
         return self.folder / f"{entry_id}{SUFFIX}"
 
     def _make_folder(self) -> None:
+        files.make_private(self.folder.parent, 0o755)
         if not files.make_private(self.folder):
             files.check_private(self.folder)
             return
@@ -356,11 +401,13 @@ def _unusable(path: Path, kind: str, damage: str) -> Entry:
     return Entry(path.name.removesuffix(SUFFIX), kind, ProcessIdentity(0, 0, ""), "", (), damage=damage)
 
 
-def _new_id(pid: int) -> str:
-    """Sorts by time: entries are undone in the opposite order."""
-    now_ns = time.time_ns()
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_ns // 10**9))
-    return f"{stamp}.{now_ns % 10**9:09d}-{pid}-{secrets.token_hex(2)}"
+def _stamp_ns(name: str) -> int:
+    """The time in an entry's name; 0 of another file."""
+    try:
+        seconds, _, rest = name.partition(".")
+        return calendar.timegm(time.strptime(seconds, _STAMP)) * 10**9 + int(rest[:9])
+    except ValueError:
+        return 0
 
 
 def _line(document: dict[str, Any]) -> str:

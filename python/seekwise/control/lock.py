@@ -21,6 +21,11 @@ from seekwise.control import sysfs
 from seekwise.control.state import runtime_folder
 from seekwise.errors import MissingError, RefusedError
 
+
+class DeviceBusy(RefusedError):
+    """Another process has the device for the moment."""
+
+
 _held: dict[str, tuple[contextlib.ExitStack, int]] = {}
 """{folder: (what is held, how often this process took it)}: a second `flock` of our own would refuse itself."""
 
@@ -32,6 +37,17 @@ def devices_locked(devices: Iterable[str], root: Path = Path("/")) -> Iterator[N
         for device in sorted(set(devices)):
             folder = sysfs.device_folder(device, root)
             stack.callback(_release, _take(device, folder))
+        yield
+
+
+@contextlib.contextmanager
+def users_kept_out(devices: Iterable[str], root: Path = Path("/")) -> Iterator[None]:
+    """While root's change of these devices waits for its confirmation, or its guard decides, no user measures them: what
+    is in force may go back at any moment, and a user cannot read root's journal. Root itself is kept by the journal."""
+    with contextlib.ExitStack() as held:
+        for device in devices if os.geteuid() == 0 else ():
+            folder = sysfs.device_folder(device, root)
+            _locked(held, folder, folder, fcntl.LOCK_SH)
         yield
 
 
@@ -57,11 +73,17 @@ def _take(device: str, folder: Path) -> str:
     return key
 
 
-def _locked(held: contextlib.ExitStack, path: Path, folder: Path) -> bool:
+def _locked(held: contextlib.ExitStack, path: Path, folder: Path, kind: int = fcntl.LOCK_EX) -> bool:
     flags = os.O_RDONLY | os.O_DIRECTORY if path == folder else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
-    held.callback(os.close, descriptor)
-    return files.try_lock(descriptor, fcntl.LOCK_EX) is not False
+    sysfs.locks.add(descriptor)
+    held.callback(_let_go, descriptor)
+    return files.try_lock(descriptor, kind) is not False
+
+
+def _let_go(descriptor: int) -> None:
+    sysfs.locks.discard(descriptor)
+    os.close(descriptor)
 
 
 def _root_file(device: str, folder: Path) -> Path:
@@ -77,10 +99,15 @@ def _root_file(device: str, folder: Path) -> Path:
         ) from error
 
 
-def _busy(device: str, path: Path) -> RefusedError:
+def _busy(device: str, path: Path) -> DeviceBusy:
+    if waiting := _holder(path, "READ"):
+        return DeviceBusy(
+            f"{device}: a change by root waits for its confirmation or the end of its guard (process {waiting})",
+            "what is in force may go back at any moment: try again once it is decided",
+        )
     holder = _holder(path)
     who = f" (process {holder})" if holder else ""
-    return RefusedError(
+    return DeviceBusy(
         f"{device} is in use by another seekwise run{who}",
         "two runs on one device would measure each other: wait for the other, or end it",
     )
@@ -94,8 +121,9 @@ def _release(key: str) -> None:
         held.close()
 
 
-def _holder(path: Path) -> int | None:
-    """Pid of the process that holds a flock on this file, from /proc/locks (proc(5))."""
+def _holder(path: Path, kind: str = "WRITE") -> int | None:
+    """Pid of a process that holds an exclusive flock on this file, or with READ a shared one, from /proc/locks
+    (proc(5))."""
     try:
         inode = os.stat(path).st_ino
         lines = Path("/proc/locks").read_text().splitlines()
@@ -103,6 +131,6 @@ def _holder(path: Path) -> int | None:
         return None
     for line in lines:
         words = line.split()
-        if len(words) >= 6 and words[1] == "FLOCK" and words[5].rpartition(":")[2] == str(inode):
+        if len(words) >= 6 and words[1:4:2] == ["FLOCK", kind] and words[5].rpartition(":")[2] == str(inode):
             return int(words[4])
     return None

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from seekwise import temporary
 from seekwise.control import attributes, child, interrupt, persisted, scratch, settings, sysfs, tracefs
-from seekwise.control.journal import SUFFIX, Entry, Item, Journal
-from seekwise.control.lock import devices_locked
+from seekwise.control.journal import Entry, Item, Journal
+from seekwise.control.lock import DeviceBusy, devices_locked
+from seekwise.control.state import SUFFIX
 from seekwise.errors import SeekwiseError, UsageError, reason
 
 UNTIL_REVERTED = frozenset({"applied", "persisted"})
@@ -28,8 +29,8 @@ UNUSABLE = frozenset({"unreadable", "newer", "untrusted"})
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one entry. `state`: restored, closed (nothing to restore), busy (its run lives, or is elsewhere),
-    failed."""
+    """What became of one entry. `state`: restored, closed (nothing to restore), busy (its run lives or is elsewhere,
+    another has the device, or a later change stands on it), failed."""
 
     entry: Entry
     state: str
@@ -75,10 +76,7 @@ def revert_all(journal: Journal) -> list[Outcome]:
     with interrupt.stoppable(), interrupt.held(), journal.being_restored():
         entries = journal.entries()
         marker = _decided(entries, journal)
-        outcomes = _restore_all(entries, journal, marker)
-        if marker is not None and not any(outcome.state == "failed" for outcome in outcomes):
-            journal.close(marker)
-        return outcomes
+        return _restore_all(entries, journal, marker)
 
 
 def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
@@ -92,12 +90,15 @@ def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
     items = []
     ahead: dict[str, dict[str, str]] = {}
     for entry in entries:
-        if entry.kind in UNTIL_REVERTED and not entry.elsewhere and not journal.is_pending(entry):
-            names = {}
-            for item in entry.items:
-                with contextlib.suppress(SeekwiseError, KeyError, TypeError, ValueError, AttributeError):
-                    if "old" in item:
-                        names[str(item["device"])] = _names_of(item, ahead)
+        if entry.elsewhere:
+            continue
+        decided = entry.kind in UNTIL_REVERTED and not journal.is_pending(entry)
+        names = {}
+        for item in entry.items:
+            with contextlib.suppress(SeekwiseError, KeyError, TypeError, ValueError, AttributeError):
+                if "old" in item:
+                    names[str(item["device"])] = _names_of(item, ahead, settled=decided)
+        if decided:
             items.append({"entry": entry.id, "names": names})
     try:
         return journal.open("reverting", items) if items else None
@@ -105,13 +106,15 @@ def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
         return None
 
 
-def _names_of(item: Item, ahead: dict[str, dict[str, str]]) -> list[str]:
+def _names_of(item: Item, ahead: dict[str, dict[str, str]], *, settled: bool) -> list[str]:
     """Names to restore of one device. `ahead`: its values once the newer entries are restored, which come first."""
     device, old = str(item["device"]), dict(item["old"])
     if device not in ahead:
-        ahead[device] = attributes.everything(sysfs.device_folder(device, Path(str(item["root"]))))
+        root = Path(str(item["root"]))
+        with devices_locked([device], root):
+            ahead[device] = attributes.remembered(sysfs.device_folder(device, root))
     now = ahead[device]
-    names = _ours(item, {name: now.get(name) for name in old}, settled=True)[0]
+    names = _ours(item, {name: now.get(name) for name in old}, settled=settled)[0]
     if "queue/scheduler" in names and old["queue/scheduler"] != now.get("queue/scheduler"):
         now = {name: text for name, text in now.items() if not name.startswith(attributes.IOSCHED)}
     ahead[device] = {**now, **{name: old[name] for name in names}}
@@ -132,9 +135,10 @@ def _restore_all(entries: list[Entry], journal: Journal, marker: Entry | None = 
     outcomes: list[Outcome] = []
     waiting: set[str] = set()
     markers = [entry for entry in entries if entry.kind == "reverting" and not entry.held]
+    markers += [marker] if marker else []
     names = {
         item["entry"]: item["names"]
-        for marking in [*markers, *([marker] if marker else [])]
+        for marking in markers
         for item in marking.items
         if isinstance(item.get("names"), dict) and isinstance(item.get("entry"), str)
     }
@@ -147,8 +151,9 @@ def _restore_all(entries: list[Entry], journal: Journal, marker: Entry | None = 
         if outcome.state in ("failed", "busy") and isinstance(entry.details.get("pending"), str):
             waiting.add(str(entry.details["pending"]))
         outcomes.append(outcome)
-    if not any(outcome.state == "failed" for outcome in outcomes):
-        for marking in markers:
+    unfinished = {outcome.entry.id for outcome in outcomes if outcome.state in ("failed", "busy")}
+    for marking in markers:
+        if not unfinished & {item.get("entry") for item in marking.items}:
             journal.close(marking)
     return outcomes
 
@@ -193,11 +198,17 @@ def restore(entry: Entry, journal: Journal, names: Item | None = None, *, own: b
         return Outcome(entry, "busy", (f"process {entry.owner.pid} still runs and will restore its own settings",))
     if entry.kind not in _RESTORERS:
         return Outcome(entry, "failed", (f"a journal entry is of the unknown kind {entry.kind}: {entry.id}",))
+    if above := journal.above(entry):
+        # Restored first, it would take the value that the later one captured for the user's.
+        targets = ", ".join(sorted(name for name, _ in entry.targets & above.targets))
+        return Outcome(entry, "busy", (f"{targets}: what was changed later ({above.id}) is undone first",))
     try:
         if "old" in (entry.items[0] if entry.items else {}) and (names is not None or own):
             state, sentences = _restore_settings(entry, journal, names, own=own)
         else:
             state, sentences = _RESTORERS[entry.kind](entry, journal)
+    except DeviceBusy as error:
+        return Outcome(entry, "busy", (error.message,))
     except SeekwiseError as error:
         return Outcome(entry, "failed", (error.message,))
     except OSError as error:
@@ -262,15 +273,23 @@ def _restore_device(
         folder = sysfs.device_folder(device, root)
     except UsageError:
         return [f"{device} is gone, and its settings with it"], []
+    # A process that still waits for the drive keeps its lock, and reading might wait as well.
+    with devices_locked([device], root):
+        return _restore_locked(entry, item, folder, pending, decided, kept)
+
+
+def _restore_locked(
+    entry: Entry, item: Item, folder: Path, pending: bool, decided: frozenset[str] | None, kept: bool
+) -> tuple[list[str], list[str]]:
+    device = str(item["device"])
     outlived = _still_to_restore(entry, item, folder, kept)
     before = _now(item, folder)
     only, foreign = _ours(item, before, settled=entry.kind == "applied" and not pending)
     only = only if decided is None else decided & set(item["old"])
     only = only if outlived is None else only & outlived
     failures: list[str] = []
-    if only:
-        with devices_locked([device], root):
-            failures = settings.restore_item(item, only)
+    if only and (failures := settings.restore_item(item, only)) and sysfs.waits(folder):
+        return [], failures
     back = {
         name: f"{name} {before[name] or 'absent'} → {old}"
         for name, old in item["old"].items()
@@ -282,7 +301,10 @@ def _restore_device(
     ]
     sentences = []
     if done:
-        sentences.append(f"{device} is as before: {', '.join(done)}")
+        sentences.append(f"{device} restored: {', '.join(done)}")
+    elif settings.has_another_file(item["identity"], settings.identity(folder)):
+        file = item["identity"]["file"]
+        sentences.append(f"{device} has another file than {file} since: its settings stay as they are")
     elif outlived is not None and entry.kind == "applied":
         sentences.append(f"{device}: what was applied on {entry.started_at} has gone with the restart")
     elif outlived is not None:
@@ -323,9 +345,12 @@ def _ours(item: Item, now: dict[str, str | None], *, settled: bool) -> tuple[fro
 def _still_to_restore(entry: Entry, item: Item, folder: Path, kept: bool) -> frozenset[str] | None:
     """None: all of it. Else the names that outlive the kernel's own state, if it is still the same drive."""
     then, now = item["identity"], settings.identity(folder)
+    if settings.has_another_file(then, now):
+        return frozenset()
     if entry.owner.of_this_boot and then["inode"] == now["inode"]:
         return None
-    if then.get("serial") is None or then.get("serial") != now.get("serial"):
+    # Where a drive has no serial, the files name it as we do.
+    if then.get("serial") != now.get("serial") or (then.get("serial") is None and not kept):
         return frozenset()
     if kept:
         return None

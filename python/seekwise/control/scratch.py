@@ -105,7 +105,7 @@ class scratch:
         self._descriptors = contextlib.ExitStack()
 
     def __enter__(self) -> HeldFolder:
-        interrupt.install_if_possible()
+        interrupt.install()
         try:
             with interrupt.held():
                 return self._make()
@@ -155,7 +155,7 @@ class scratch:
                     self._remove(entry.items[0])
                     notice.warn(self.journal.close(entry))
         finally:
-            interrupt.uninstall_if_installed()
+            interrupt.uninstall()
 
     def _remove(self, item: Item) -> None:
         """By the descriptors that we hold: wherever target and folder have been moved meanwhile."""
@@ -391,7 +391,7 @@ def _is_orphan(parent: int, name: str) -> bool:
             return False
         if manifest.get("machine") != machine():
             return False
-        descriptor = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        descriptor = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         try:
             return files.try_lock(descriptor, fcntl.LOCK_SH) is True
         finally:

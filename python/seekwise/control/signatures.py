@@ -1,18 +1,20 @@
-"""What the beginning and the end of a block device hold: nothing but zeros, or something that `wipefs -n` may have a
-name for.
+"""What a block device holds: a format that util-linux's `wipefs -n` or `blkid -p` knows, or anything but zeros in its first
+and last MiB.
 
-Whether a device is empty hangs on the bytes alone: formats leave their signatures in the first and last MiB, so
-anything but zeros there is data. The name is util-linux's to give, which knows over a hundred formats and checks their
-checksums.
+util-linux knows over a hundred formats and checks their checksums. The zeros are asked for besides, since a program's
+own data without a file system (a database on a raw device, an encrypted disk without a header) has no signature at all,
+and a file system whose signature alone was wiped leaves the rest of its first MiB.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+
+from seekwise.errors import MissingError
 
 WINDOW_BYTES = 1 << 20
 SECONDS_MOST = 60
@@ -50,16 +52,33 @@ def _read(descriptor: int, offset: int, length: int) -> bytes:
 
 
 def signatures_on(node: str) -> list[str]:
-    """Formats whose signatures `wipefs` finds, each once; empty where there is none or util-linux is not installed.
-    Nothing is written."""
-    wipefs = shutil.which("wipefs") or shutil.which("wipefs", path="/usr/sbin:/sbin")
-    if wipefs is None:
-        return []
-    try:
-        done = subprocess.run(
-            [wipefs, "--no-act", "--json", node], capture_output=True, text=True, check=False, timeout=SECONDS_MOST
-        )
-        signatures = json.loads(done.stdout or "{}").get("signatures", ())
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return []
-    return list(dict.fromkeys(f"{signature['type']}, says wipefs" for signature in signatures if signature.get("type")))
+    """What wipefs and blkid say that a device holds, each once. Raises MissingError where neither is installed, and where
+    one fails. Nothing is written."""
+    found: list[str] = []
+    asked = 0
+    for name, *options in (
+        ("wipefs", "--no-act", "--noheadings", "--output", "TYPE"),
+        ("blkid", "--probe", "--output", "export"),
+    ):
+        program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+        if program is None:
+            continue
+        try:
+            done = subprocess.run(
+                [program, *options, node], capture_output=True, text=True, check=False, timeout=SECONDS_MOST
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise MissingError(
+                f"{name} does not answer: {error}", "a device whose content is not known is not written"
+            ) from error
+        asked += 1
+        if name == "wipefs":
+            kinds = done.stdout.split() if done.returncode == 0 else [f"something that {name} cannot read"]
+        else:
+            kinds = re.findall(r"^(?:PT)?TYPE=(.*)$", done.stdout, re.MULTILINE)
+            # 2: nothing is found; 8: several formats, and none is named (blkid(8)).
+            kinds += [] if kinds or done.returncode == 2 else ["several formats, or something that cannot be read"]
+        found += [f"{kind}, says {name}" for kind in kinds if not any(kind in each for each in found)]
+    if not asked:
+        raise MissingError("neither wipefs nor blkid is installed, so nothing proves empty", "install util-linux")
+    return list(dict.fromkeys(found))

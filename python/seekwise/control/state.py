@@ -28,8 +28,12 @@ def state_folder() -> Path:
 
 
 SYSTEM_STATE = Path("/var/lib/seekwise")
-
 RUNTIME = Path("/run/seekwise")
+JOURNAL, SUFFIX = "journal", ".entry"
+"""The journal's folder below the state folder, and how the names of its entries end."""
+TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
+OWN_TRACEFS = RUNTIME / "tracing"
+"""Where `tracefs` mounts it where nobody else has."""
 
 
 def runtime_folder() -> Path:

@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from seekwise.control import attributes, interrupt, settings, sysfs
+from seekwise.control import attributes, interrupt, kernel_faults, settings, sysfs
 from seekwise.control.journal import Item, Journal
-from seekwise.control.lock import devices_locked
+from seekwise.errors import SeekwiseError
 
-CHOSEN_WITH_SCHEDULER = frozenset({"queue/nr_requests", "queue/wbt_lat_usec"})
+CHOSEN_WITH_SCHEDULER = frozenset({attributes.NR_REQUESTS, attributes.ASYNC_DEPTH, attributes.WBT})
 """Values that the kernel sets when a scheduler is chosen (Linux v6.12 block/blk-mq-sched.c blk_mq_init_sched,
 block/bfq-iosched.c)."""
 
@@ -38,26 +38,27 @@ class switching(settings.changed):
         super().__init__(merged, root, journal)
         self.candidates = [settings.normalised(candidate) for candidate in candidates]
         self._items: dict[str, Item] = {}
+        self._moved: dict[str, dict[str, frozenset[str]]] = {}
+        """What followed a switch though no table says so, with the values that were chosen then."""
 
     def __enter__(self) -> Self:  # type: ignore[override]
-        interrupt.install_if_possible()
-        try:
-            with interrupt.held():
-                self._locks.enter_context(devices_locked(self.changes, self.root))
-                for candidate in self.candidates:
-                    settings.check(candidate, self.root)
-                self.journal.check()
-                items = [
-                    settings.item_for(device, sysfs.device_folder(device, self.root), self.root, wanted)
-                    for device, wanted in self.changes.items()
-                ]
-                if items:
-                    self._remember(self.journal.open("changed", items))
-                self._items = {item["device"]: item for item in items}
-        except BaseException:
-            self._leave()
-            raise
+        super().__enter__()
         return self
+
+    def _begin(self) -> None:
+        for candidate in self.candidates:
+            settings.check(candidate, self.root)
+        self.journal.check(self.changes, self.root)
+        items = [
+            settings.item_for(device, sysfs.device_folder(device, self.root), self.root, wanted)
+            for device, wanted in self.changes.items()
+        ]
+        for item in items:
+            named = (candidate.get(item["device"], {}).get(attributes.SCHEDULER) for candidate in self.candidates)
+            item["schedulers"] = sorted({name for name in named if name is not None})
+        if items:
+            self._remember(self.journal.open("changed", items))
+        self._items = {item["device"]: item for item in items}
 
     def to(self, candidate: settings.Changes) -> float:
         """Puts these values in force, and the original ones where the candidate says nothing; seconds that it took.
@@ -65,29 +66,38 @@ class switching(settings.changed):
         Raises SeekwiseError if the kernel refuses or alters a value.
         """
         wanted = settings.normalised(candidate)
+        values = {
+            device: {**self._unnamed(item, wanted.get(device, {})), **wanted.get(device, {})}
+            for device, item in self._items.items()
+        }
+        for device, item in self._items.items():
+            if settings.is_replaced(item):
+                raise SeekwiseError(f"{device} has been replaced by another drive meanwhile", "start again")
+            kernel_faults.refuse(device, sysfs.device_folder(device, self.root), values[device], "S1")
         started = time.monotonic()
         with interrupt.held():
             for device, item in self._items.items():
                 folder = sysfs.device_folder(device, self.root)
                 asked = wanted.get(device, {})
-                values = {**self._unnamed(item, asked, folder), **asked}
-                settings.write_values(device, folder, _written(item, values))
-                names = self._of_the_original(item, asked)
-                if names and (failures := settings.restore_item(item, names)):
-                    raise settings.could_not_restore(failures)
+                before = attributes.remembered(folder)
+                settings.write_values(device, folder, _written(item, values[device]), item["old"])
+                chosen = frozenset(name for name, text in asked.items() if text != item["old"].get(name))
+                moved = self._moved.setdefault(device, {})
+                seen = {name: text for name, text in attributes.remembered(folder).items() if name not in moved}
+                moved |= dict.fromkeys(settings.say_moved(device, values[device], before, seen), chosen)
+                back = frozenset(name for name, by in moved.items() if not by & chosen)
+                settings.restore_own([item], {device: self._of_the_original(item, asked) | back}, unseen=False)
         return time.monotonic() - started
+
+    def _touched(self, item: Item) -> frozenset[str]:
+        return settings.touched(item, None) | frozenset(self._moved.get(item["device"], ()))
 
     def to_original(self) -> float:
         """Puts everything back as it was found, without ending; seconds that it took."""
         started = time.monotonic()
         with interrupt.held():
-            failures = [
-                failure
-                for item in self._items.values()
-                for failure in settings.restore_item(item, settings.touched(item, None))
-            ]
-        if failures:
-            raise settings.could_not_restore(failures)
+            names = {device: self._touched(item) for device, item in self._items.items()}
+            settings.restore_own(self._items.values(), names, unseen=False)
         return time.monotonic() - started
 
     def through_another_scheduler(self, seconds: float) -> float:
@@ -99,13 +109,11 @@ class switching(settings.changed):
         started = time.monotonic()
         with interrupt.held():
             for device, item in self._items.items():
-                if "queue/scheduler" not in item["asked"]:
-                    continue
                 folder = sysfs.device_folder(device, self.root)
-                current = attributes.current("queue/scheduler", folder)
-                other = next((name for name in attributes.schedulers_offered(folder) if name != current), None)
-                if other is not None:
-                    settings.write_values(device, folder, {"queue/scheduler": other})
+                current = attributes.current(attributes.SCHEDULER, folder)
+                others = [name for name in attributes.schedulers_offered(folder) if name != current]
+                if others and attributes.SCHEDULER in item["asked"]:
+                    settings.write_values(device, folder, {attributes.SCHEDULER: others[0]}, item["old"])
         time.sleep(seconds)
         self.to_original()
         return time.monotonic() - started
@@ -113,6 +121,18 @@ class switching(settings.changed):
     def read_back(self) -> dict[str, dict[str, str]]:
         """{device: {attribute: value}} as the kernel reports it now."""
         return {device: settings.read_settings(device, self.root) for device in self._items}
+
+    def was_reset(self, seen: Mapping[str, Mapping[str, str]]) -> bool:
+        """Whether the driver has set a queue up anew since `seen` was read: a reset or another number of queues gives a
+        scheduler's values their defaults without a word (Linux block/elevator.c elv_update_nr_hw_queues)."""
+        now = self.read_back()
+        return any(
+            text != now[device].get(name)
+            for device, values in seen.items()
+            if values.get(attributes.SCHEDULER) in attributes.SCHEDULER_MODULES  # others may learn as they go
+            for name, text in values.items()
+            if name in (attributes.SCHEDULER, attributes.NR_REQUESTS) or name.startswith(attributes.IOSCHED)
+        )
 
     @staticmethod
     def _of_the_original(item: Item, asked: Mapping[str, str]) -> frozenset[str]:
@@ -133,7 +153,8 @@ class switching(settings.changed):
             and not attributes.may_move(name, others)
         )
 
-    def _unnamed(self, item: Item, asked: Mapping[str, str], folder: Path) -> dict[str, str]:
+    @staticmethod
+    def _unnamed(item: Item, asked: Mapping[str, str]) -> dict[str, str]:
         """Original values of what other candidates change and this one does not name.
 
         A scheduler's own options belong to that scheduler, and the kernel chooses nr_requests and the write-back

@@ -25,8 +25,8 @@ from seekwise import files
 from seekwise.control import process, state
 from seekwise.errors import MissingError, SeekwiseError
 
-ROOTS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
-OWN = state.RUNTIME / "tracing"
+ROOTS = state.TRACEFS
+OWN = state.OWN_TRACEFS
 """Where we mount it."""
 MOUNT_FLAGS = 0x2 | 0x4 | 0x8
 """MS_NOSUID, MS_NODEV, MS_NOEXEC (include/uapi/linux/mount.h)."""
@@ -47,6 +47,7 @@ CLOCK = "mono"
 BUFFER_KIB_PER_CPU = 4096
 FILTER_DEVICES_MAX = 60
 BUSY_S = 2.0
+NO_EVENTS = ("this kernel offers no block trace events", "it was built without CONFIG_BLK_DEV_IO_TRACE")
 
 
 def root() -> Path:
@@ -59,7 +60,7 @@ def root() -> Path:
         raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
     if not any((path / "events").is_dir() for path in ROOTS):
         raise MissingError("the kernel's trace events are not mounted", "mount -t tracefs nodev /sys/kernel/tracing")
-    raise MissingError("this kernel offers no block trace events", "it was built without CONFIG_BLK_DEV_IO_TRACE")
+    raise MissingError(*NO_EVENTS)
 
 
 @contextlib.contextmanager
@@ -72,9 +73,7 @@ def mounted() -> Iterator[Path]:
     lock = _mount()
     try:
         if not (OWN / PROBE).is_dir():
-            raise MissingError(
-                "this kernel offers no block trace events", "it was built without CONFIG_BLK_DEV_IO_TRACE"
-            )
+            raise MissingError(*NO_EVENTS)
         yield OWN
     finally:
         _let_go(lock)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from seekwise.bounds import LOG_BYTES, LOGS_BYTES, MIB, RESULT_BYTES
+from seekwise.bounds import LOG_BYTES, LOGS_BYTES, MIB, RESULT_BYTES, toml
 from seekwise.errors import UsageError, reason
-from seekwise.files import read_regular
+from seekwise.files import read_regular, read_text
 from seekwise.importing import fio_logs, registry, setups
 from seekwise.importing.result import PAGE_CACHE, ForeignError, Format, Given, Result, Source, ms
 from seekwise.importing.setups import Measured
@@ -69,7 +70,7 @@ def read(
     measured, labelled, depths = setups.by_depth(one_each, named)
     records = _records(run_id, measured, labelled)
     said = [*([depths] if depths else []), *left_out, *at_once, *setups.notes(measured, labelled)]
-    return _run(run_id, name, records, [entry.result for entry in measured], said), records
+    return _run(run_id, name, records, [entry.result for entry in measured], said, by_depth=bool(depths)), records
 
 
 def _results(form: Format, group: list[Source], given: Given) -> list[Result]:
@@ -114,52 +115,30 @@ def _groups(sources: list[Source], format_name: str | None) -> list[tuple[Format
     return list(groups.values())
 
 
-FIO = "fio --name=x --filename=FILE --size=4g --rw=randread --bs=4k --direct=1 --runtime=60 --time_based --output-format=json+ --output=NAME.json"
-FSYNC = "fio --name=x --directory=FOLDER --size=22m --rw=write --bs=2300 --ioengine=sync --fdatasync=1 --output-format=json+ --output=NAME.json"
-NOT_READ = tuple(
-    (tool, re.compile(sign, re.MULTILINE), command)
-    for tool, sign, command in (
-        ("kubestr", r"^FIO test results:", "kubestr fio -s CLASS -o json -e NAME.json"),
-        ("kbench", r"^FIO Benchmark (?:Summary|Comparison)", FIO),
-        ("dbench", r"^= Dbench Summary =", FIO),
-        ("bonnie++", r"^\d\.\d\d\w?,\d\.\d\d\w?,|-{2,}Sequential Output-{2,}", FIO),
-        ("iozone", r"Iozone: Performance Test of File I/O", FIO),
-        ("pgbench", r"^pgbench \(|^transaction type: ", "seekwise tune PATH -- pgbench …"),
-        (
-            "dd",
-            r"\d bytes .{0,60}copied, |^dd Sequential Disk Speed Tests|^\s*I/O Speed\(1st run\)",
-            FIO.replace("randread --bs=4k", "read --bs=1m"),
-        ),
-        ("hdparm", r"Timing (?:cached|buffered disk|O_DIRECT)", FIO.replace("randread --bs=4k", "read --bs=1m")),
-        ("ioping", r" ioping statistics ---", FIO),
-        ("elbencho", r"^OPERATION\s+RESULT TYPE", FIO),
-        ("diskspd", r"^Command Line: .*diskspd|^thread \|\s+bytes\s+\|\s+I/Os", FIO),
-        ("SPDK's perf", r"^Device Information\s+:\s+IOPS\s+MiB/s", FIO),
-        ("rados bench", r"^Total (?:writes|reads) made:", FIO),
-        ("IOR", r"^IOR-\d[\d.]*: MPI", FIO),
-        ("filebench", r"^Filebench Version|: IO Summary: +\d+ ops", "seekwise tune PATH -- filebench …"),
-        ("fs_mark", r"^FSUse%\s+Count\s+Size\s+Files/sec", "seekwise tune PATH -- fs_mark …"),
-        ("dbench", r"^dbench version ", "seekwise tune PATH -- dbench …"),
-        ("stress-ng", r"^stress-ng: ", "seekwise tune PATH -- stress-ng …"),
-        ("pg_test_fsync", r"^Compare file sync methods using", FSYNC),
-        ("pveperf", r"^FSYNCS/SECOND:", FSYNC),
-        ("iostat", r"^Device:?\s.*\br/s\s.*%util", FIO),
-        ("blkparse", r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]{1,2}\s", "seekwise trace show FILE"),
-        ("vdbench", r"Vdbench distribution|^\S+ \d\d, \d{4}\s+interval\s+i/o", FIO),
-    )
-)
-"""Outputs that people have of other tools: (tool, what they have, the command that writes what can be read)."""
 SIGNS_WITHIN = 65_536
 
 
+def named(source: Source, wanted: str = "benchmark") -> UsageError | None:
+    """What another program's output is, and which command answers what it is about."""
+    for row in toml(read_text(Path(__file__).with_name("others.toml")))["others"]:
+        for program, sign in row["programs"].items():
+            if re.compile(sign, re.MULTILINE).search(source.text[:SIGNS_WITHIN]):
+                verb = "use" if "seekwise " in row["command"] else "what is read:"
+                said = row.get("said", "is output of PROGRAM, which is not read").replace("benchmark", wanted)
+                hint = f"{verb} `{row['command']}`".replace("PROGRAM", program)
+                return source.error(said.replace("PROGRAM", program), hint=hint)
+    return None
+
+
 def _format(source: Source) -> Format:
-    for form in registry.FORMATS:
-        if form.recognises(source):
-            return form
-    for tool, sign, command in NOT_READ:
-        if sign.search(source.text[:SIGNS_WITHIN]):
-            verb = "use" if command.startswith("seekwise ") else "what is read:"
-            raise source.error(f"is output of {tool}, which is not read", hint=f"{verb} `{command}`")
+    if form := next((form for form in registry.FORMATS if form.recognises(source)), None):
+        return form
+    if other := named(source):
+        raise other
+    if _is_trace(source):
+        raise source.error("is a trace of requests, not a benchmark", hint="use `seekwise trace show FILE`")
+    if source.path.suffix == ".json":
+        return registry.BY_NAME["fio-json"]
     first = next((line.strip() for line in source.lines if line.strip()), "")
     try:
         source.data.decode()
@@ -170,6 +149,12 @@ def _format(source: Source) -> Format:
         f"{source.path} has no format that is known; {begins}",
         hint=f"known: {', '.join(known.title for known in registry.FORMATS)}; `--format NAME` if one of them is meant",
     )
+
+
+def _is_trace(source: Source) -> bool:
+    from seekwise.trace import readers  # numpy, which most imports do without
+
+    return any(form.recognises(source.data[: readers.HEAD_BYTES]) for form in readers.FORMATS)
 
 
 def _stem(form: Format, path: Path) -> str:
@@ -264,21 +249,13 @@ def stalls(records: Sequence[Record]) -> list[str]:
                 if phase.latency_max_ns >= max(STALL_NS, STALL_TIMES_MEAN * mean_ns) and mean_ns:
                     said.append(f"{where}: the longest request took {ms(phase.latency_max_ns)} (mean {ms(mean_ns)})")
                 continue
-            above = mean_ns > p99_ns
+            above = f"the mean ({ms(mean_ns)}) is above p99 ({ms(p99_ns)})" if mean_ns > p99_ns else ""
+            longest = ms(phase.latency_max_ns)
             if phase.latency_max_ns >= max(STALL_NS, STALL_TIMES * p99_ns):
-                rest = (
-                    f", and the mean ({ms(mean_ns)}) is above p99 ({ms(p99_ns)}): the rate is that of a stall"
-                    if above
-                    else ""
-                )
-                said.append(
-                    f"{where}: the longest request took {ms(phase.latency_max_ns)}{rest or f' (p99 {ms(p99_ns)})'}"
-                )
+                rest = f", and {above}: the rate is that of a stall" if above else f" (p99 {ms(p99_ns)})"
+                said.append(f"{where}: the longest request took {longest}{rest}")
             elif above:
-                said.append(
-                    f"{where}: the mean ({ms(mean_ns)}) is above p99 ({ms(p99_ns)}): a few requests, up to {ms(phase.latency_max_ns)}, took most of "
-                    "the time"
-                )
+                said.append(f"{where}: {above}: a few requests, up to {longest}, took most of the time")
     return list(dict.fromkeys(said))
 
 
@@ -306,31 +283,38 @@ def _few_repeats(records: Sequence[Record]) -> list[str]:
         done = "+".join(phase.operation for phase in record.phases)
         key = (f"{done} {record.combination}", record.setting)
         repeats[key] = max(repeats.get(key, 0), record.repetition)
-    few = [key for key, count in repeats.items() if count < REPEATS_WANTED]
-    if not few:
-        return []
-    return [
-        (
-            f"{len(few)} of {len(repeats)} combinations have fewer than {REPEATS_WANTED} repeats: a difference there cannot be told "
-            "from noise; import more files of the same configuration"
-        )
-    ]
+    few = sum(count < REPEATS_WANTED for count in repeats.values())
+    said = (
+        f"{few} of {len(repeats)} combinations have fewer than {REPEATS_WANTED} repeats: a difference there cannot be told "
+        "from noise; import more files of the same configuration"
+    )
+    return [said] if few else []
 
 
-def _run(run_id: str, name: str, records: list[Record], results: Sequence[Result], taken: Sequence[str]) -> Run:
+def _run(
+    run_id: str, name: str, records: list[Record], results: Sequence[Result], taken: Sequence[str], *, by_depth: bool
+) -> Run:
     keys = list(dict.fromkeys(record.combination for record in records))
     labels = list(dict.fromkeys(record.setting for record in records))
     combinations = tuple(_combination(key, [record for record in records if record.combination == key]) for key in keys)
-    tools = ", ".join(dict.fromkeys(result.tool for result in results))
     trials = tuple(
         Trial(r.trial, r.repetition, keys.index(r.combination), labels.index(r.setting), "candidate", r.seed)
         for r in records
     )
-    system, settings = SystemFacts(IMPORTED, f"results of {tools}"), tuple(Setting(label, {}) for label in labels)
+    depths = {r.setting: {"iodepth": r.factors["iodepth"]} for r in records} if by_depth else {}
+    settings = tuple(Setting(label, depths.get(label, {})) for label in labels)
+    system = SystemFacts(IMPORTED, f"results of {', '.join(dict.fromkeys(result.tool for result in results))}")
     said = notes(records, results, taken)
-    plan = Plan.of_records(name, IMPORTED, 0, system, combinations, settings, trials, said).to_document()
+    plan = Plan.of_records(name, IMPORTED, 0, system, combinations, settings, trials, said)
+    lead = next((result.leads for result in results if result.leads), "")
     names = ", ".join(dict.fromkeys(str(record.environment["file"]) for record in records))
-    return Run.begun(name, IMPORTED, plan, seed=0, study=f"# imported from {names}\n", run_id=run_id)
+    document, study = replace(plan, lead=lead).to_document(), f"# imported from {names}\n"
+    return Run.begun(name, IMPORTED, document, seed=0, study=study, run_id=run_id)
+
+
+def _mean_bytes(record: Record) -> int:
+    phase = record.phases[-1]
+    return phase.bytes // phase.ios if phase.ios else 0
 
 
 def _combination(key: str, members: Sequence[Record]) -> Combination:
@@ -340,7 +324,8 @@ def _combination(key: str, members: Sequence[Record]) -> Combination:
         IMPORTED,
         phases=tuple(PlannedPhase(operation) for operation in done),
         threads=int(record.factors["threads"]),
-        block_bytes=int(record.factors.get("block_bytes", 4096)),
+        # Of sizes that vary their mean.
+        block_bytes=int(record.factors.get("block_bytes") or _mean_bytes(record) or 4096),
         iodepth=int(record.factors.get("iodepth", 1)),
     )
     return Combination(key, IMPORTED, load)

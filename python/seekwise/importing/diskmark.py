@@ -1,11 +1,14 @@
-"""Reports of CrystalDiskMark and of programs that print like it (KDiskMark, disk-mark-me): a line for each load, saved
-or copied as text.
+"""Reports of CrystalDiskMark and of programs that print like it (KDiskMark, disk-mark-me, fio-cdm): a line for each
+load, saved or copied as text.
 
     [Read]
       SEQ    1MiB (Q=  8, T= 1):  7427.749 MB/s [   7083.7 IOPS] <   987.81 us>        CrystalDiskMark 7 and newer
       Sequential 1 MiB (Q= 8, T= 1):   542.516 MB/s [    529.8 IOPS] < 14415.61 us>    KDiskMark
       Random Read 4KiB (Q= 32,T= 1) :   402.334 MB/s [ 98226.1 IOPS]                   CrystalDiskMark 5 and 6
     Random Read 4KB (QD=32) :   142.517 MB/s [ 34794.1 IOPS]                         CrystalDiskMark 3: KB are 1024 bytes
+    |Name        | Read(MB/s)|Write(MB/s)|                                                fio-cdm
+    |RND4K Q32T16|    1638.40|     409.60|
+    |... IOPS    |  400000.00|  100000.00|
 
 The figure is the best of several runs unless the user chose the average, and has no tail. KDiskMark divides KiB/s by
 1000 (its first versions by 1024) and calls it MB/s: where IOPS × request size says so, that is repaired.
@@ -20,24 +23,52 @@ from seekwise.store.operations import Operation, pure
 from seekwise.workload.study.quantity import parse_bytes
 
 LINE = re.compile(
-    r"^\s*(?P<pattern>SEQ|RND|Sequential|Random)\b\s*(?P<side>Read|Write|Mix)?\s*(?P<size>\d+ ?[KM]i?B)?\s*"
-    r"(?:\((?:Q= *(?P<queues>\d+) *, *)?T= *(?P<threads>\d+)\)|\(QD= *(?P<depth>\d+)\))?\s*:\s*(?P<rate>[\d.]+) MB/s(?:\s*\[\s*(?P<iops>[\d.]+) IOPS\])?"
+    r"^[^\S\n]*(?P<pattern>SEQ|RND|Sequential|Random)\b\s*(?:(?P<side>Read|Write|Mix)\s*)?(?:(?P<size>\d+ ?[KM]i?B)\s*)?"
+    r"(?:(?:\((?:Q= *(?P<queues>\d+) *, *)?T= *(?P<threads>\d+)\)|\(QD= *(?P<depth>\d+)\))\s*)?:\s*(?P<rate>[\d.]+) MB/s(?:\s*\[\s*(?P<iops>[\d.]+) IOPS\])?"
     r"(?:\s*<\s*(?P<latency>[\d.]+) us>)?",
     re.MULTILINE,
 )
-SECTION = re.compile(r"^\s*\[(?P<side>Read|Write|Mix)\]", re.MULTILINE)
-PROGRAM = re.compile(r"(CrystalDiskMark|KDiskMark|LinuxDiskMark|disk-mark-me)\s*\(?v?(\d[\w.]*)?")
+COLUMN = re.compile(r"(Read|Write|Mix)\(MB/s\)")
+CELL_LINE = re.compile(r"^\s*\|(SEQ|RND)(\d+[KM]) Q ?(\d+) ?T ?(\d+)\s*\|([\d.| ]+)\|\s*$")
+MORE = re.compile(r"^\s*\|\.\.\. (IOPS|latency)\s*\|([\d.| ]+)\|\s*$")
+SECTION = re.compile(r"^[^\S\n]*\[(?P<side>Read|Write|Mix)\]", re.MULTILINE)
+PROGRAM = re.compile(r"(fio-cdm|CrystalDiskMark|KDiskMark|LinuxDiskMark|disk-mark-me)\s*\(?v?(\d[\w.]*)?")
 TAKEN_S = 10.0
 UNITS = (10**6, 1024 * 1000, 2**20)
 """Bytes that a program calls a megabyte: CrystalDiskMark, KDiskMark and KDiskMark before 1.6."""
 
 
 def _recognises(source: Source) -> bool:
-    return LINE.search(source.text) is not None
+    return LINE.search(_as_lines(source)) is not None
+
+
+def _as_lines(source: Source) -> str:
+    """The table of fio-cdm as lines, a load and a direction each."""
+    sides: list[str] = []
+    loads: list[tuple[str, dict[str, list[str]]]] = []
+    for line in source.lines:
+        sides = COLUMN.findall(line) or sides
+        if match := CELL_LINE.match(line):
+            pattern, size, queues, threads, rates = match.groups()
+            loads.append((f"{pattern} {size}B (Q={queues}, T={threads})", {"rate": rates.split("|")}))
+        elif loads and (match := MORE.match(line)):
+            loads[-1][1][match[1]] = match[2].split("|")
+    if not loads or not sides:
+        return source.text
+    said = ["fio-cdm, which prints like CrystalDiskMark"]
+    for at, side in enumerate(sides):
+        said.append(f"[{side}]")
+        for name, columns in loads:
+            cells = {key: values[at].strip() for key, values in columns.items() if at < len(values)}
+            rest = f" [{cells['IOPS']} IOPS]" if "IOPS" in cells else ""
+            rest += f" <{cells['latency']} us>" if rest and "latency" in cells else ""
+            said += [f"{name}: {cells['rate']} MB/s{rest}"] if cells.get("rate") else []
+    return "\n".join(said)
 
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
-    (source,) = sources
+    text = _as_lines(*sources)
+    source = Source(sources[0].path, text.encode())
     program = PROGRAM.search(source.text)
     tool = " ".join(filter(None, program.groups())) if program else "CrystalDiskMark or the like"
     sections = [(match.start(), match["side"]) for match in SECTION.finditer(source.text)]
@@ -100,5 +131,9 @@ def _result(source: Source, match: re.Match[str], side: str, tool: str, given: G
 
 
 FORMAT = Format(
-    "diskmark", "reports of CrystalDiskMark and KDiskMark", _recognises, _read, takes=("threads", "block", "iodepth")
+    "diskmark",
+    "reports of CrystalDiskMark, KDiskMark and fio-cdm",
+    _recognises,
+    _read,
+    takes=("threads", "block", "iodepth"),
 )

@@ -21,7 +21,7 @@ ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "
 """fio's HOWTO: other names of options, which `job options` and `global options` keep as they were typed."""
 SIDES = ("read", "write", "trim", "mixed")
 SYNC_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
-NO_LATENCIES = "there are no latencies: fio did not time requests (`gtod_reduce`, or `disable_lat` and `disable_clat`)"
+NO_LATENCIES = "there are no latencies: fio did not time requests (`gtod_reduce`, or `disable_lat` and `disable_clat`), or the lines that have them are not here"
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class FioDocument:
     """fio's own sum over clients: it merges their percentiles, which nobody else can."""
     beginnings: int = 0
     """Documents of the same run that came before it."""
+    name: str = ""
+    """What a document around several calls it."""
 
     @property
     def runtime_s(self) -> float:
@@ -56,9 +58,9 @@ def runs(text: str, source: str) -> tuple[list[FioDocument], list[str]]:
     found: list[FioDocument] = []
     notes: list[str] = []
     try:
-        for document in _documents(text, source):
-            run = _run(document, source)
-            if found and _continues(found[-1], run):
+        for name, document in _documents(text, source):
+            run = replace(_run(document, source), name=name)
+            if found and found[-1].name == name and _continues(found[-1], run):
                 found[-1] = replace(run, beginnings=found[-1].beginnings + 1)
             else:
                 found.append(run)
@@ -66,6 +68,9 @@ def runs(text: str, source: str) -> tuple[list[FioDocument], list[str]]:
         if not found:
             raise
         notes.append(f"left out of {source}: {error.message.removeprefix(source).strip()}")
+    # Keys that name loads, `read` and `write`, tell no set-ups apart.
+    if len({str(_names(run)) for run in found}) == len({(run.name, str(_names(run))) for run in found}):
+        found = [replace(run, name="") for run in found]
     if many := sum(run.beginnings for run in found):
         notes.append(
             f"{source}: {many} earlier documents of the same run left out (`--status-interval`): the last one holds the run"
@@ -75,7 +80,7 @@ def runs(text: str, source: str) -> tuple[list[FioDocument], list[str]]:
     return found, notes
 
 
-def _documents(text: str, source: str) -> Iterator[FioJob]:
+def _documents(text: str, source: str) -> Iterator[tuple[str, FioJob]]:
     values = text.count(",") + text.count("{") + text.count("[")
     if values > JSON_VALUES:
         raise FioOutputError(
@@ -97,7 +102,7 @@ def _documents(text: str, source: str) -> Iterator[FioJob]:
             ) from error
         except (RecursionError, ValueError) as error:
             raise FioOutputError(f"{source} is no JSON that fio writes: {str(error)[:200]}") from error
-        yield from _within(document) or [document]
+        yield from _within(document) or [("", document)]
         start = _next_start(text, end)
 
 
@@ -107,12 +112,23 @@ WITHIN = 4
 """Levels of a document of somebody else's around fio's."""
 
 
-def _within(document: object, levels: int = WITHIN) -> list[FioJob]:
-    """fio's documents in a list, or in a document that somebody else wrote around them."""
+def _within(document: object, levels: int = WITHIN) -> list[tuple[str, FioJob]]:
+    """fio's documents in a list, or in a document that somebody else wrote around them, each with what that calls it:
+    its key among several, or the first word beside it."""
     if isinstance(document, dict) and {"jobs", "client_stats"} & document.keys():
-        return [document]
-    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
-    return [found for text in inner for found in _within(text, levels - 1)] if levels else []
+        return [("", document)]
+    if isinstance(document, dict):
+        pairs = list(document.items())
+    else:
+        pairs = [(_word(each), each) for each in document] if isinstance(document, list) else []
+    found = [(key, name, run) for key, each in pairs if levels for name, run in _within(each, levels - 1)]
+    by_key = len({key for key, _, _ in found}) > 1
+    return [(key if by_key else name, run) for key, name, run in found]
+
+
+def _word(document: object) -> str:
+    words = document.values() if isinstance(document, dict) and "jobs" not in document else ()
+    return next((text[:40] for text in words if isinstance(text, str)), "")
 
 
 def _next_start(text: str, position: int) -> int | None:

@@ -58,8 +58,6 @@ SIZE_SLACK = 0.02
 
 
 def _recognises(source: Source) -> bool:
-    if source.path.suffix == ".json":
-        return True
     return '"fio version"' in source.text and ('"jobs"' in source.text or '"client_stats"' in source.text)
 
 
@@ -228,6 +226,7 @@ def _result(
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
         job=_name(jobs),
         document=number,
+        setting=run.name or None,
         keeps_depth=not several and _keeps_depth(options, found),
         spans_s=(run.ended_s - run.runtime_s, run.ended_s) if run.ended_s else None,
     )  # fmt: skip

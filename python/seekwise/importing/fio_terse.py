@@ -51,6 +51,8 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
     # Of a job with `stats=0` fio prints an empty line of group -1, of one whose turn has not come a line of zeros.
     every = [_line(source, line) for line in source.lines if line[1:6] == ";fio-"]
+    if not every:
+        raise source.error("no line is of fio's terse output")
     lines = [line for line in every if line.group >= 0] or every
     runs, earlier = _runs([line for line in lines if line.kib] or lines)
     said = (
@@ -293,13 +295,7 @@ def _cpu(source: Source, jobs: list[TerseLine], field: int, given: Given) -> flo
 
 
 def _operation(
-    source: Source,
-    jobs: list[TerseLine],
-    given: Given,
-    opening: re.Match[str] | None,
-    *,
-    reads: bool,
-    writes: bool,
+    source: Source, jobs: list[TerseLine], given: Given, opening: re.Match[str] | None, *, reads: bool, writes: bool
 ) -> Operation:
     if reads and writes:
         return "mixed"

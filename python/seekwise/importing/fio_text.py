@@ -18,11 +18,12 @@ requests × size. JSON (`--output-format=json+`) holds all digits and the distri
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 
 from seekwise.importing.fio_documents import NO_LATENCIES, SUM_OF_CLIENTS, depth_of
-from seekwise.importing.result import Format, Given, Latency, Result, Source, as_one, is_rare, phase, times
+from seekwise.importing.result import Format, Given, Latency, Result, Source, as_one, headings, is_rare, phase, times
 from seekwise.store.operations import Operation, pure
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.quantity import parse_bytes
@@ -37,7 +38,10 @@ SIDE = re.compile(
     r"^\s*(?P<side>read|write|trim|mixed)\s*: IOPS=(?P<iops>[\d.]+)(?P<times>[kMG]?), BW=\S+ \([^)]*\)"
     r"\((?P<amount>[\d.]+)(?P<unit>[KMGTP]?i?B)/(?P<time>\d+)msec\)"
 )
-OLD_SIDE = re.compile(r"^\s*(?:read|write)\s*: io=[\d.]+\s*\w+, bw=")
+SUM = re.compile(r"^\s*(?P<side>READ|WRITE): bw=.*?, io=(?P<amount>[\d.]+[KMGTP]?i?B) \(.*?, run=\d+-(?P<time>\d+)msec")
+"""Of a group, in fio's last lines."""
+OPTION = re.compile(r"(?:--|^[ \t]*)(rw|readwrite|bs|blocksize|ioengine|iodepth|numjobs|name)[= ]([\w.,]+)", re.M)
+OLD_SIDE = re.compile(r"^\s*(?:(?:read|write)\s*: io=[\d.]+\s*\w+, bw=|(?:READ|WRITE): io=[\d.]+\w+, aggrb=)")
 LATENCY = re.compile(
     r"^\s*(?P<kind>slat|clat|lat|sync) \((?P<unit>[nmu]?sec)\): min=\s*(?P<min>\S+), max=\s*(?P<max>\S+), avg=\s*(?P<avg>[^,]+),"
 )
@@ -48,20 +52,16 @@ ISSUED = re.compile(r"^\s*issued rwts?:\s*total=\s*(?:r=)?(\d+),(?:w=)?(\d+)(?:,
 NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
 BYTES = {
     "B": 1,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-    "TiB": 2**40,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
+    **{f"{letter}iB": 1 << 10 * power for power, letter in enumerate("KMGT", 1)},
+    **{f"{letter}B": 10 ** (3 * power) for power, letter in enumerate("KMGT", 1)},
 }
 VERSION = re.compile(r"^(?:<\S+>\s+)?fio-[\d.]+\S*$")
 GROUP = re.compile(r"^Run status group \d+")
 """What fio prints before the sums of a group: they are of no job."""
 SIZES = re.compile(r"(?:\(([RWT])\) )?([\d.]+[KMG]?i?B-[\d.]+[KMG]?i?B)")
 JOBS_MOST = 10_000
+TYPED = re.compile(r"(?:.{0,200}?[\s$#/])?fio\s+(?:-|\S+\.(?:fio|job|ini)\b)")
+"""The command in a session that was pasted."""
 COMMAND = "fio … --output-format=json+ --output=NAME.json"
 
 
@@ -93,6 +93,8 @@ class PrintedJob:
     sync: PrintedSide | None = None
     cpu: tuple[float, float] = (0.0, 0.0)
     issued: tuple[int, int] | None = None
+    title: str = ""
+    """What names the set-up of its run."""
     syncs: int = 0
     """Syncs that it did; 0 where they are not counted."""
 
@@ -150,7 +152,42 @@ def _unwrapped(lines: list[str]) -> list[str]:
 
 
 def _recognises(source: Source) -> bool:
-    return any(JOB.match(line) for line in source.lines)
+    return any(JOB.match(line) or SIDE.match(line) or SUM.match(line) or OLD_SIDE.match(line) for line in source.lines)
+
+
+def _with_job(lines: list[str]) -> list[str]:
+    """Figures that stand without their job's line, with one: what it did is in the command or the job file, if that is
+    there and of one job. fio's last lines are sums of a group, and count where nothing else does."""
+    said: dict[str, set[str]] = {}
+    for name, value in OPTION.findall("\n".join(lines)):
+        said.setdefault({"readwrite": "rw", "blocksize": "bs"}.get(name, name), set()).add(value)
+    one = {name: values.pop() for name, values in said.items() if len(values) == 1}
+    # fio's defaults, where the job is there and leaves something out.
+    size = one.get("bs", "" if "bs" in said else "4k").upper()
+    size = f"{size}B-{size}B" if size.isdecimal() else f"{size}iB-{size}iB"
+    name, count = one.get("name", "fio"), one.get("numjobs", "1")
+    rest = f"bs=(R) {size}, (W) {size}, ioengine={one.get('ioengine', 'psync')}, iodepth={one.get('iodepth', '1')}"
+    opening = [f"{name}: (g=0): rw={one['rw']}, {rest}"] if "rw" in one else []
+    whole: list[str] = []
+    sums, group, begun = not any(map(SIDE.match, lines)), 0, -1
+    for line in lines:
+        group += bool(sums and GROUP.match(line))
+        match = SUM.match(line) if sums else SIDE.match(line)
+        if match and begun < group:
+            jobs = count if count.isdecimal() else 1
+            whole += [*opening, f"{name}: (groupid={group}, jobs={jobs}): err= 0: pid=0"]
+            opening, begun = [], group
+        if match and sums:
+            line = f"{match['side'].lower()}: IOPS=0, BW=0 ()({match['amount']}/{match['time']}msec)"
+        whole.append(line)
+    return whole
+
+
+def _with_jobs(lines: list[str]) -> list[str]:
+    """Of each command that was typed in a session, which is a run of its own."""
+    typed = [number for number, line in enumerate(lines) if TYPED.match(line)]
+    pieces = itertools.pairwise([0, *typed[1:], len(lines)])
+    return [line for at, end in pieces for line in (*["fio-0"] * bool(at), *_with_job(lines[at:end]))]
 
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
@@ -187,9 +224,15 @@ def _jobs(source: Source) -> list[PrintedJob]:
     levels: tuple[PrintedSide, str, float] | None = None
     # Of the run that is printed: a later one may have jobs of the same names.
     run, openings, is_over, is_sum = 0, dict[str, re.Match[str]](), False, False
-    for number, line in enumerate(_unwrapped(source.lines), 1):
-        if is_over and (OPENING.match(line) or VERSION.match(line)):
+    starts: list[int] = []
+    lines = _unwrapped(source.lines)
+    lines = lines if any(map(JOB.match, lines)) else _with_jobs(lines)
+    for number, line in enumerate(lines, 1):
+        is_start = OPENING.match(line) or VERSION.match(line)
+        if is_over and is_start:
             run, openings, is_over = run + 1, {}, False
+        if is_start and len(starts) <= run:
+            starts.append(number - 1)
         if match := OPENING.match(line):
             openings[match["name"]] = match
         elif match := JOB.match(line):
@@ -224,6 +267,9 @@ def _jobs(source: Source) -> list[PrintedJob]:
             jobs[-1].cpu, side = (float(match[1]), float(match[2])), None
         elif match := ISSUED.match(line):
             jobs[-1].issued, jobs[-1].syncs = (int(match[1]), int(match[2])), int(match[3] or 0)
+    titles = headings(lines, starts, TYPED)
+    for job in jobs:
+        job.title = titles[job.key[0]] if titles else ""
     return jobs
 
 
@@ -264,7 +310,7 @@ def _result(
     if not sides:
         raise source.error(f"job {jobs[0].name!r} of pattern {pattern} has no such rate")
     block = given.block_bytes or block_of(opening, names)
-    ios = [_ios(job, name, side) for job, name, side in sides]
+    ios = [_ios(job, name, side) or round(side.amount_bytes / block if block else 0) for job, name, side in sides]
     # The printed amount has four digits; requests are counted.
     if block and any(
         abs(n * block - side.amount_bytes) > 0.02 * side.amount_bytes for n, (*_, side) in zip(ios, sides, strict=True)
@@ -309,6 +355,7 @@ def _result(
         ),
         invalid_reason=f"fio reports error {failed[0].error} in job {failed[0].name}" if failed else None,
         job=_name(jobs),
+        setting=jobs[0].title or None,
         document=jobs[0].key[0],
         # Whether it was direct is not printed: a flush at the end may be part of the time.
         keeps_depth=not several and made.operation in ("seq_read", "rand_read"),

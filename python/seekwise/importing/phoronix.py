@@ -1,5 +1,5 @@
-"""Result files of the Phoronix Test Suite (`composite.xml`): pts/fio and pts/tiobench; other tests are counted and left
-out.
+"""Results of the Phoronix Test Suite (`composite.xml`, or the CSV that `result-file-to-csv` makes of it): pts/fio and
+pts/tiobench; other tests are counted and left out.
 
 Every result has an entry per system identifier (the configuration), with the values of its runs in `RawString` (the
 repeats). pts/fio reports the same runs twice, as MB/s and as IOPS: both go into one record. Neither has latencies or
@@ -9,7 +9,9 @@ CPU. pts/tiobench 1.3.x builds tiobench 0.4.x of 2017, which prints random rates
 
 from __future__ import annotations
 
+import csv
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -44,12 +46,53 @@ class Test:
     more: dict[str, str | int]
 
 
+CSV_TEST = re.compile(
+    r"(?P<title>Flexible IO Tester|Threaded I/O Tester)[^-]{0,40} - (?P<about>.*?)(?: - Average)? \((?P<unit>[^()]+)\)$"
+)
+"""A test in the CSV; what it calls profiles."""
+CSV_PROFILES = {"Flexible IO Tester": "pts/fio", "Threaded I/O Tester": "pts/tiobench"}
+Entry = tuple[str, str, str, list[tuple[str, str]]]
+"""Profile, description, unit, and the values of each system."""
+
+
 def _recognises(source: Source) -> bool:
-    return "<PhoronixTestSuite" in source.text[:4096]
+    return "<PhoronixTestSuite" in source.text[:4096] or (
+        any(title in source.text for title in CSV_PROFILES) and '"Processor",' in source.text
+    )
 
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
     (source,) = sources
+    is_xml = "<PhoronixTestSuite" in source.text[:4096]
+    client, entries = _of_xml(source) if is_xml else ("phoronix-test-suite", list(_of_csv(source)))
+    # {(test, system): {unit: values of the runs}}
+    measured: dict[tuple[str, str], dict[str, list[float]]] = {}
+    tests: dict[str, Test] = {}
+    others: set[str] = set()
+    for profile, description, unit, values in entries:
+        if not re.match(r"pts/(fio|tiobench)\b", profile):
+            others.add(profile or "a test without identifier")
+            continue
+        scale = _scale(source, unit, profile)
+        key = f"{profile} {description}"
+        tests[key] = _test(source, profile, description, given)
+        for system, text in values:
+            if found := _values(source, text, key):
+                measured.setdefault((key, system), {})[scale] = found
+    if not measured:
+        left = f"; left out: {', '.join(sorted(others)[:5])}" if others else ""
+        raise source.error(f"has no values of pts/fio or pts/tiobench{left}")
+    notes = ["results of the Phoronix Test Suite have no latencies and no CPU time"]
+    if others:
+        notes.append(f"left out, no storage test that is read: {', '.join(sorted(others)[:5])}")
+    results = []
+    for (key, system), by_scale in measured.items():
+        results += _results(tests[key], system, by_scale, client, notes)
+    return results
+
+
+def _of_xml(source: Source) -> tuple[str, list[Entry]]:
+    """The program's name and its entries; runs of a test stand in `RawString`."""
     if len(source.data) > XML_BYTES:
         raise source.error(f"has more than {XML_BYTES // MIB} MiB, which no result of the Phoronix Test Suite has")
     if "<!DOCTYPE" in source.text or "<!ENTITY" in source.text:
@@ -61,45 +104,42 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     nodes = root.findall("Result")
     if not nodes:
         raise source.error("has no `Result`", hint="`composite.xml` of a saved result is needed")
-    # {(test, system): {unit: values of the runs}}
-    measured: dict[tuple[str, str], dict[str, list[float]]] = {}
-    tests: dict[str, Test] = {}
-    others: set[str] = set()
-    for node in nodes:
-        profile = (node.findtext("Identifier") or "").strip()
-        if not re.match(r"pts/(fio|tiobench)\b", profile):
-            others.add(profile or "a test without identifier")
-            continue
-        scale = _scale(source, node, profile)
-        key = f"{profile} {node.findtext('Description')}"
-        tests[key] = _test(source, profile, node.findtext("Description") or "", given)
-        for entry in node.iterfind("Data/Entry"):
-            system = (entry.findtext("Identifier") or "").strip() or "unnamed"
-            if values := _values(source, entry, key):
-                measured.setdefault((key, system), {})[scale] = values
-    if not measured:
-        left = f"; left out: {', '.join(sorted(others)[:5])}" if others else ""
-        raise source.error(f"has no values of pts/fio or pts/tiobench{left}")
     client = root.findtext("Generated/TestClient") or root.findtext("Generated/Client") or "phoronix-test-suite"
-    notes = ["results of the Phoronix Test Suite have no latencies and no CPU time"]
-    if others:
-        notes.append(f"left out, no storage test that is read: {', '.join(sorted(others)[:5])}")
-    results = []
-    for (key, system), by_scale in measured.items():
-        results += _results(tests[key], system, by_scale, client, notes)
-    return results
+    found = []
+    for node in nodes:
+        values = [
+            (_text(entry, "Identifier") or "unnamed", _text(entry, "RawString") or _text(entry, "Value"))
+            for entry in node.iterfind("Data/Entry")
+        ]
+        found.append((_text(node, "Identifier"), node.findtext("Description") or "", _text(node, "Scale"), values))
+    return client, found
 
 
-def _scale(source: Source, node: ElementTree.Element, profile: str) -> str:
-    scale = (node.findtext("Scale") or "").strip()
+def _text(node: ElementTree.Element, name: str) -> str:
+    return (node.findtext(name) or "").strip()
+
+
+def _of_csv(source: Source) -> Iterator[Entry]:
+    """A column for each system, whose names stand behind a blank cell; a line for each test, with the mean of its
+    runs."""
+    systems: list[str] = []
+    for first, *cells in filter(None, csv.reader(source.lines)):
+        if first.isspace():
+            systems = cells
+        elif match := CSV_TEST.match(first):
+            yield CSV_PROFILES[match["title"]], match["about"], match["unit"], list(zip(systems, cells, strict=False))
+        elif systems and re.search(r" - .* \([^()]+\)$", first):
+            yield first.partition(" - ")[0], "", "", []
+
+
+def _scale(source: Source, unit: str, profile: str) -> str:
     for known in RATES:
-        if scale.lower() == known.lower():
+        if unit.lower() == known.lower():
             return known
-    raise source.error(f"{profile}: the unit {scale!r} is none of {', '.join(RATES)}")
+    raise source.error(f"{profile}: the unit {unit!r} is none of {', '.join(RATES)}")
 
 
-def _values(source: Source, entry: ElementTree.Element, key: str) -> list[float]:
-    text = (entry.findtext("RawString") or "").strip() or (entry.findtext("Value") or "").strip()
+def _values(source: Source, text: str, key: str) -> list[float]:
     return [
         value
         for word in re.split(r"[:,]", text)
@@ -160,6 +200,8 @@ def _results(test: Test, system: str, by_scale: dict[str, list[float]], client: 
         )
     if len(counts) > 1:
         said.append(f"{test.profile} has {max(counts)} runs of one unit and {runs} of the other: {runs} are used")
+    if "MB/s" in by_scale and "IOPS" not in by_scale:
+        said.append(f"{test.profile}: its MB/s are MiB/s, as fio prints them: {by_scale['MB/s'][0]:g} printed")
     if test.block_bytes is None and "IOPS" not in by_scale:
         said.append(f"{test.profile}: the request size is not said, so there are no IOPS (`--given block=4k`)")
     return [
@@ -205,7 +247,7 @@ def _nearer(mb_s: float, bytes_per_s: float) -> int:
 
 FORMAT = Format(
     "phoronix",
-    "Phoronix Test Suite result XML (pts/fio, pts/tiobench)",
+    "results of the Phoronix Test Suite, XML or CSV (pts/fio, pts/tiobench)",
     _recognises,
     _read,
     takes=("operation", "threads", "block"),

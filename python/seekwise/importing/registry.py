@@ -18,16 +18,7 @@ from seekwise.importing import (
 from seekwise.importing.result import Format
 
 FORMATS: tuple[Format, ...] = (
-    gnome_disks.FORMAT,
-    phoronix.FORMAT,
-    yabs.FORMAT,
-    fio_json.FORMAT,
-    fio_text.FORMAT,
-    fio_terse.FORMAT,
-    diskmark.FORMAT,
-    tiobench.FORMAT,
-    tiotest.FORMAT,
-    sysbench.FORMAT,
-    fio_logs.FORMAT,
-)
+    gnome_disks.FORMAT, phoronix.FORMAT, yabs.FORMAT, fio_json.FORMAT, fio_text.FORMAT, fio_terse.FORMAT, diskmark.FORMAT, tiobench.FORMAT,
+    tiotest.FORMAT, sysbench.FORMAT, fio_logs.FORMAT,
+)  # fmt: skip
 BY_NAME = {reader.name: reader for reader in FORMATS}

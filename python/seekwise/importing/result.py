@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from seekwise.bounds import JSON_VALUES
 from seekwise.errors import UsageError
 from seekwise.store.operations import OPERATIONS, Operation
 from seekwise.store.record import CpuSeconds, Phase
@@ -49,6 +51,9 @@ SAME = re.compile(r"\[?pod/\S{1,200}\s|[\w.-]{1,80}\s{1,40}\|\s|# ")
 QUOTED = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
 """Signs of quotation, which mails have before some lines only."""
 MOST_LINES = 0.9
+LONG = re.compile(r"(\s{200})\s+|([\d.]{400})[\d.]+")
+"""Blanks and digits that no tool prints in a row are cut: patterns of the readers would try each of them as a
+beginning."""
 
 
 def _without_log(text: str) -> str:
@@ -71,6 +76,45 @@ def _without_log(text: str) -> str:
     return "\n".join([*cut, ""]) if len(filled) > 1 and changed >= MOST_LINES * len(filled) else text
 
 
+HOLDS_TEXT = re.compile(r"(?:^|=> )[ \t]{0,80}(?=[\[{])", re.MULTILINE)
+OF_FIO = re.compile(r'(?<!\\)"fio version"')
+NO_OUTPUT = frozenset({"cmd", "invocation", "ansible_facts"})
+LEAST_LINES = 3
+WITHIN = 6
+"""Levels of a document around the text that it holds."""
+
+
+def _unwrapped(text: str) -> str:
+    """The output that a JSON document holds as text: what Ansible registers or shows, the log of a container."""
+    start = HOLDS_TEXT.search(text)
+    many = text.count(",") + text.count("{") + text.count("[") > JSON_VALUES
+    if start is None or many or OF_FIO.search(text):
+        return text
+    decoder, found = json.JSONDecoder(), list[str]()
+    try:
+        while start is not None:
+            document, end = decoder.raw_decode(text, start.end())
+            found += _texts(document)
+            start = HOLDS_TEXT.search(text, end)
+    except (ValueError, RecursionError):
+        pass  # no document, or one that is cut off: what stands before it counts
+    whole = "".join(part if part.endswith("\n") else f"{part}\n" for part in found)
+    return whole if whole.count("\n") >= LEAST_LINES else text
+
+
+def _texts(document: object, levels: int = WITHIN) -> list[str]:
+    """Texts of several lines; lines as a list are one text, which Ansible keeps beside the whole one."""
+    if isinstance(document, str):
+        return [document] if "\n" in document else []
+    if isinstance(document, list) and len(document) >= LEAST_LINES and all(isinstance(line, str) for line in document):
+        return ["\n".join(document)]
+    inner = document if isinstance(document, list) else []
+    if isinstance(document, dict):
+        again = NO_OUTPUT | {f"{key}_lines" for key in document}
+        inner = [value for key, value in document.items() if key not in again]
+    return [text for part in inner for text in _texts(part, levels - 1)] if levels else []
+
+
 @dataclass(frozen=True)
 class Source:
     """One file as read. `text` has line ends as `\\n`; bytes that are no UTF-8 become replacement characters."""
@@ -82,8 +126,11 @@ class Source:
     def text(self) -> str:
         """Decoded once, as UTF-8 unless a byte order mark says UTF-16 (PowerShell's `>`)."""
         wide = self.data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        text = self.data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-        return _without_log(QUOTED.sub("", COLOUR.sub("", text.replace("\r\n", "\n"))))
+        text = self.data.decode("utf-16" if wide else "utf-8-sig", errors="replace").replace("\r\n", "\n")
+        # What was quoted, or had a colour or a time in between, may be a run by then.
+        for change in (str, _unwrapped, lambda text: QUOTED.sub("", COLOUR.sub("", text)), _without_log):
+            text = LONG.sub(lambda run: run[1] or run[2], change(text))
+        return text
 
     @cached_property
     def lines(self) -> list[str]:
@@ -182,12 +229,18 @@ HEADING_LONGEST = 60
 HEADING_ABOVE = 12
 """Lines between a heading and its table, preambles left out."""
 DECOR = re.compile(r"[\s\-=*_#~`+|.]*")
+SWITCH = re.compile(r"\becho\s+[\"']?([\w-]+)[\"']?\s*(?:>|\|\s*(?:sudo\s+)?tee\s)\s*/sys/block/[^/\s]+/\w+/(\w+)")
+"""A shell's line that changes a setting between two runs."""
 COMMAND = re.compile(r"[@|]|\./|\s--?\w|\$ ")
 
 
 def headings(lines: Sequence[str], starts: Sequence[int], passed_over: re.Pattern[str] | None = None) -> list[str]:
-    """What stands above each of several tables of one text, as the name of a set-up; none of them where one has none or
-    two are alike."""
+    """What was switched before each of several tables of one text, or what stands above it, as the name of a set-up; none
+    of them where one has none or two are alike."""
+    written = [(number, match) for number, line in enumerate(lines) if (match := SWITCH.search(line))]
+    switched = [{match[2]: match[1] for number, match in written if number < start} for start in starts]
+    if any(one != switched[0] for one in switched):
+        return [", ".join(f"{name} {value}" for name, value in one.items()) or "before" for one in switched]
     titles = []
     for place, start in enumerate(starts):
         above = range(start - 1, max(-1, start - HEADING_ABOVE, starts[place - 1] if place else -1), -1)

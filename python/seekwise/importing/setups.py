@@ -54,7 +54,7 @@ def _by_path(measured: Sequence[Measured]) -> dict[Path, str]:
     paths = list(dict.fromkeys(entry.path for entry in measured))
     stems = {entry.path: entry.stem for entry in measured}
     if len({path.name for path in paths}) == len(paths):
-        return stems
+        return _counted(stems, {path: {entry.load for entry in measured if entry.path == path} for path in paths})
     folders = _folders(measured, paths)
     # Within a folder, names that differ by more than a number are set-ups of their own.
     seen: dict[tuple[str, str], set[str]] = {}
@@ -65,6 +65,20 @@ def _by_path(measured: Sequence[Measured]) -> dict[Path, str]:
             return stems
         return {path: f"{folders[path]}/{stems[path]}".strip("/") for path in paths}
     return folders
+
+
+def _counted(stems: dict[Path, str], loads: dict[Path, set[str]]) -> dict[Path, str]:
+    """{file: its set-up}: `a1 a2 b1 b2` of the same loads, counted from 1 or 0, are repeats of a and b; elsewhere the
+    stems, as a number may be a setting's."""
+    parts = {path: re.fullmatch(r"(.*?[^\d_. -])[_. -]*(\d{1,3})", stem) for path, stem in stems.items()}
+    counts: dict[str, list[int]] = {}
+    for match in parts.values():
+        counts.setdefault(match[1] if match else "", []).append(int(match[2]) if match else -1)
+    first, *others = [sorted(each) for each in counts.values()] or [[]]
+    counted = first in ([0, *range(1, len(first))], [*range(1, len(first) + 1)]) and len(first) > 1
+    if not counted or not others or any(each != first for each in others) or len({*map(frozenset, loads.values())}) > 1:
+        return stems
+    return {path: match[1] for path, match in parts.items() if match}
 
 
 def _folders(measured: Sequence[Measured], paths: Sequence[Path]) -> dict[Path, str]:

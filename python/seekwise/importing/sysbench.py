@@ -1,4 +1,5 @@
-"""`sysbench fileio … run`, 1.0 (rates under `File operations:`) and 0.4/0.5 (`Operations performed:`).
+"""`sysbench fileio … run`: 1.1 (`read:  IOPS=… MiB/s` under `Throughput:`, no total time), 1.0 (rates under `File
+operations:`) and 0.4/0.5 (`Operations performed:`).
 
 MiB and Mb are 2^20 bytes. sysbench's events include its fsyncs, and so do its latencies: with fsyncs in the run the
 latency is no access time of reads or writes, and is kept without being judged. One percentile is printed (95 unless
@@ -23,16 +24,17 @@ MODES: dict[str, Operation] = {
     "sequential write (creation)": "seq_write",
     "sequential rewrite": "seq_write",
 }
+OLD = re.compile(r"Operations performed:\s+(\d+)\s+reads?,\s+(\d+)\s+writes?,\s+(\d+)\s+Other", re.IGNORECASE)
 MODE = re.compile(r"Doing (.+?) test", re.IGNORECASE)
-HISTOGRAM = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)\s*$", re.MULTILINE)
+HISTOGRAM = re.compile(r"^[^\S\n]*([\d.]+) \|\**[^\S\n]+(\d+)[^\S\n]*$", re.MULTILINE)
+
+
+RESULT = re.compile(r"File operations:|Operations performed:|^[^\S\n]*fsync: IOPS=", re.MULTILINE)
+BANNER = re.compile(r"^[^\S\n]*sysbench \d", re.MULTILINE)
 
 
 def _recognises(source: Source) -> bool:
-    text = source.text
-    return text.lstrip().startswith("sysbench ") or ("File operations:" in text and "fsyncs/s" in text)
-
-
-BANNER = re.compile(r"^\s*sysbench \d", re.MULTILINE)
+    return BANNER.search(source.text) is not None or (RESULT.search(source.text) is not None and "fsync" in source.text)
 
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
@@ -41,9 +43,9 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     lines = source.lines
     starts = [number for number, line in enumerate(lines) if BANNER.match(line)]
     parts = ["\n".join(lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
-    runs = [(start, part) for start, part in zip(starts, parts, strict=True) if "total time:" in part]
+    runs = [(start, part) for start, part in zip(starts, parts, strict=True) if RESULT.search(part)]
     if len(runs) < 2:
-        return _of_run(source, given)
+        return _of_run(Source(source.path, runs[0][1].encode()) if runs else source, given)
     titles = headings(lines, [start for start, _ in runs])
     return [
         replace(result, setting=title or None, document=number)
@@ -60,31 +62,40 @@ def _of_run(source: Source, given: Given) -> list[Result]:
     operation = MODES.get(mode[1].strip().lower())
     if operation is None:
         raise source.error(f"the test {mode[1]!r} of sysbench is unknown")
-    new = "File operations:" in text
-    elapsed_s = _found(source, r"total time:\s+([\d.]+)s", "total time")
+    old = OLD.search(text)
+    total = re.search(r"total time:\s+([\d.]+)s", text)
+    threads = re.search(r"Number of threads:\s+(\d+)", text)
+    scale = 1.0
+    if total is None and "IOPS=" in text:
+        # 1.1 prints the time of all threads together, in ms.
+        total = re.search(r"^[^\S\n]+sum:[^\S\n]+([\d.]+)[^\S\n]*$", text, re.MULTILINE)
+        scale = 1e3 * int(threads[1] if threads else given.threads or 1)
+    if total is None:
+        raise source.error("the total time is missing; was sysbench ended early?")
+    elapsed_s = source.number(total[1], "total time") / scale
     if elapsed_s <= 0:
         raise source.error("the total time is 0")
-    if new:
+    if old is None:
         reads, writes, syncs = (
-            _found(source, rf"{name}/s:\s+(\S+)", f"{name}/s") for name in ("reads", "writes", "fsyncs")
+            _found(source, rf"\b{name}(?:e?s/s)?:\s+(?:IOPS=)?([\d.]+)", name) for name in ("read", "write", "fsync")
         )
-        mib_s = sum(_found(source, rf"{name}, MiB/s:\s+(\S+)", name) for name in ("read", "written"))
+        mib_s = sum(
+            _found(source, rf"\b{name}(?:, MiB/s)?:\s+(?:IOPS=[\d.]+ )?([\d.]+)(?: MiB/s|\s*$)", name)
+            for name in ("read", "write" if "IOPS=" in text else "written")
+        )
         ios, syncs, total_bytes = (reads + writes) * elapsed_s, syncs * elapsed_s, mib_s * MIB * elapsed_s
     else:
-        match = re.search(
-            r"Operations performed:\s+(\d+)\s+reads?,\s+(\d+)\s+writes?,\s+(\d+)\s+Other", text, re.IGNORECASE
-        )
         moved = re.search(r"Total transferred ([\d.]+)([KMG])b", text, re.IGNORECASE)
-        if match is None or moved is None:
+        if moved is None:
             raise source.error("what was moved is missing; was sysbench ended early?")
-        ios, syncs = float(match[1]) + float(match[2]), float(match[3])
+        ios, syncs = float(old[1]) + float(old[2]), float(old[3])
         total_bytes = float(moved[1]) * {"K": 2**10, "M": MIB, "G": 2**30}[moved[2].upper()]
     if ios <= 0 or total_bytes <= 0:
         raise source.error("no reads or writes were done")
     done = phase(operation, elapsed_s=elapsed_s, total_bytes=total_bytes, ios=ios, test=mode[1])
-    done, notes = _with_latency(done, source, new, syncs)
-    threads = re.search(r"Number of threads:\s+(\d+)", text)
+    done, notes = _with_latency(done, source, syncs)
     block = re.search(r"^Block size (\S+)$", text, re.MULTILINE)
+    flags = re.search(r"Extra file open flags:(.*)", text)
     version = re.search(r"^\s*sysbench (\d\S*?):?\s", text)
     return [
         Result(
@@ -95,11 +106,7 @@ def _of_run(source: Source, given: Given) -> list[Result]:
             iodepth=1,
             keeps_depth=operation in ("seq_read", "rand_read"),
             more={"load": mode[1].lower()},
-            options={
-                "extra file open flags": flags[1].strip()
-                if (flags := re.search(r"Extra file open flags:(.*)", text))
-                else ""
-            },
+            options={"extra file open flags": flags[1].strip() if flags else ""},
             notes=(*notes, "sysbench prints no CPU time"),
         )
     ]
@@ -114,15 +121,13 @@ def _block(source: Source, match: re.Match[str] | None) -> int | None:
         raise source.error(f"block size {match[1]!r} is none such as 16KiB") from None
 
 
-def _with_latency(done: Phase, source: Source, new: bool, syncs: float) -> tuple[Phase, list[str]]:
+def _with_latency(done: Phase, source: Source, syncs: float) -> tuple[Phase, list[str]]:
     """(the phase with what is said of latency, sentences about that)."""
     unit = r"\s*(?:ms)?"
     latencies = {
         name: _found(source, rf"^\s+{name}:\s+([\d.]+){unit}\s*$", f"{name} latency") for name in ("avg", "max")
     }
-    percentile = re.search(
-        r"(\d+)th percentile:\s+([\d.]+)" if new else r"approx\.\s+(\d+) percentile:\s+([\d.]+)", source.text
-    )
+    percentile = re.search(r"(\d+)(?:th)? percentile:\s+([\d.]+)", source.text)
     levels = {percentile[1]: round(float(percentile[2]) * 1e6)} if percentile else {}
     bins: dict[int, int] = {}
     if "Latency histogram" in source.text:

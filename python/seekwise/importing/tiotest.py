@@ -21,6 +21,7 @@ import re
 from dataclasses import dataclass, replace
 
 from seekwise.importing.result import MIB, Format, Given, Latency, Result, Source, headings, phase, tool_text
+from seekwise.store import operations
 from seekwise.store.operations import Operation
 from seekwise.store.record import CpuSeconds, Phase
 
@@ -78,8 +79,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         threads = heads[start]
         if threads < 1:
             raise source.error(f"line {start + 1} speaks of {threads} threads")
-        rows = _table(source, lines[start:end], start)
-        result = _result(source, rows, threads, given, command[0] if command else "")
+        result = _result(source, _table(source, lines[start:end], start), threads, given, command[0] if command else "")
         results.append(replace(result, setting=title) if title else result)
     return results
 
@@ -146,7 +146,7 @@ def _terse(source: Source, given: Given) -> Result:
                 100 * system / elapsed,
                 mean,
                 longest,
-            )
+            )  # fmt: skip
         )
     if not rows:
         raise source.error("tiotest ran no test", hint="every line says 0 MiB")
@@ -191,9 +191,7 @@ def _option_bytes(command: str) -> int | None:
 
 def version_of(given: Given) -> tuple[int, ...] | None:
     """`0.3.3` as (0, 3, 3)."""
-    if given.tool_version is None:
-        return None
-    return tuple(int(part) for part in re.findall(r"\d+", given.tool_version))[:3]
+    return tuple(int(part) for part in re.findall(r"\d+", given.tool_version))[:3] if given.tool_version else None
 
 
 def counts_process_per_thread(version: tuple[int, ...]) -> bool:
@@ -210,11 +208,8 @@ def _cpu_divisor(rows: list[ResultLine], threads: int, given: Given) -> tuple[fl
     able = 100.0 * min(threads, given.processors or threads)
     repair = f"CPU time divided by {threads}: tiotest counted that of the whole process once for each of its {threads} threads"
     if version is not None:
-        return (
-            (float(threads), f"{repair} (version {given.tool_version})")
-            if counts_process_per_thread(version)
-            else (1.0, "")
-        )
+        is_many_times = counts_process_per_thread(version)
+        return (float(threads), f"{repair} (version {given.tool_version})") if is_many_times else (1.0, "")
     if worst > able * 1.02:
         return float(threads), (
             f"{repair}: it printed {worst:.0f} %, but "
@@ -241,16 +236,16 @@ def _amount(
     if version is None and not (whole_file and _impossible(row, threads, block)):
         if whole_file:
             return row, (
-                f"{_words(row)}: the amount is that of the whole file, which tiotest 0.4.0 to 0.4.2 print even when less was "
+                f"{operations.name(row.operation).lower()}: the amount is that of the whole file, which tiotest 0.4.0 to 0.4.2 print even when less was "
                 "moved; their rates would be too high (`--given tool-version=0.4.2`)"
             )
         return row, ""
-    operations = threads * (given.random_operations or RANDOM_OPERATIONS)
-    mib = operations * block / MIB
+    count = threads * (given.random_operations or RANDOM_OPERATIONS)
+    mib = count * block / MIB
     said = "" if given.random_operations else " (its default; `--given random-operations=N` says otherwise)"
     note = (
-        f"{_words(row)}: {row.mib:.0f} MiB printed, {mib:.1f} MiB moved: tiotest counted the whole file instead of "
-        f"{operations // threads} operations per thread{said}"
+        f"{operations.name(row.operation).lower()}: {row.mib:.0f} MiB printed, {mib:.1f} MiB moved: tiotest counted the whole file instead of "
+        f"{count // threads} operations per thread{said}"
     )
     return replace(row, mib=mib, rate_mib_s=mib / row.elapsed_s), note
 
@@ -261,29 +256,20 @@ def _impossible(row: ResultLine, threads: int, block: int) -> bool:
     return busy_s > 1.1 * row.elapsed_s + TIME_ROUNDING_S
 
 
-def _words(row: ResultLine) -> str:
-    return row.operation.replace("rand_", "random ").replace("seq_", "sequential ")
-
-
 def _phase(row: ResultLine, printed: ResultLine, block: int, divisor: float) -> Phase:
-    total_bytes = row.mib * MIB
+    total_bytes, cpu_s = row.mib * MIB, printed.elapsed_s / 100 / divisor
     return phase(
         row.operation,
         elapsed_s=row.elapsed_s,
         total_bytes=total_bytes,
         ios=total_bytes / block,
         latency=Latency(mean_ns=row.mean_ms * 1e6, max_ns=row.max_ms * 1e6),
-        cpu=CpuSeconds(
-            printed.user_percent / 100 * printed.elapsed_s / divisor,
-            printed.system_percent / 100 * printed.elapsed_s / divisor,
-        ),
+        cpu=CpuSeconds(printed.user_percent * cpu_s, printed.system_percent * cpu_s),
         as_printed={
-            "mib": printed.mib,
-            "rate_mib_per_s": printed.rate_mib_s,
-            "user_cpu_percent": printed.user_percent,
-            "system_cpu_percent": printed.system_percent,
+            "mib": printed.mib, "rate_mib_per_s": printed.rate_mib_s,
+            "user_cpu_percent": printed.user_percent, "system_cpu_percent": printed.system_percent,
         },
-    )
+    )  # fmt: skip
 
 
 FORMAT = Format(

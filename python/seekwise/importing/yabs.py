@@ -103,7 +103,7 @@ def _of_json(source: Source) -> dict[str, dict[str, Cell]]:
     if text.count(",") + text.count("{") + text.count("[") > JSON_VALUES:
         raise source.error(f"more than {JSON_VALUES:,} values, which no result of yabs has")
     sides: dict[str, dict[str, Cell]] = {}
-    start = re.search(r"^\s*\{", text, re.MULTILINE)
+    start = re.search(r"^[^\S\n]*\{", text, re.MULTILINE)
     document, _ = json.JSONDecoder().raw_decode(text, start.end() - 1 if start else 0)
     for job in document["fio"]:
         if job["speed_units"] != "KBps":

@@ -6,9 +6,10 @@ outcome.py, study_outcome.py      a stored run judged
 decision/                         one judge: tables of values (`table.py`), statistics, verdicts, one setting for all
                                   (`choose.py`)
 records.py, observe.py            from records to what is compared
-compare.py                        two runs of one study
+compare.py                        whether two runs compare
 repeats.py                        values of single repeats
 system_choices.py, array_choice.py, predicted.py, for_use.py  what to set, build or expect
+changes.py                        what `apply` writes of it
 
 Uses: linux, control, trace, workload, store, simulate.
 Start: `outcome.of_runs` for a stored run, `judge_observations` for any values.
@@ -18,25 +19,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seekwise.judge.decision.observed import judge_observations, verdicts
-from seekwise.judge.observation import Observation, Verdict
+from seekwise.judge.decision.observed import judge_observations
+from seekwise.judge.decision.pairs import Pair, pairs
+from seekwise.judge.observation import Observation
 from seekwise.judge.observe import observations
 from seekwise.judge.records import judge_records, remarks
 from seekwise.judge.rule import RULE_VERSION
 
 
-def judge(observations: Sequence[Observation]) -> list[Verdict]:
-    """The verdict of every pair of settings in every combination by every metric."""
-    return verdicts(judge_observations(observations))
+def judge(observations: Sequence[Observation]) -> list[Pair]:
+    """Every pair of settings in every combination by every metric."""
+    return pairs(judge_observations(observations))
 
 
 __all__ = [
     "RULE_VERSION",
     "Observation",
-    "Verdict",
+    "Pair",
     "judge",
     "judge_observations",
     "judge_records",
     "observations",
+    "pairs",
     "remarks",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from seekwise.number_text import natural
 from seekwise.simulate import degraded
+from seekwise.simulate.trial_spec import LOG
 from seekwise.store.operations import OPERATIONS, place
 from seekwise.store.record import Record
 from seekwise.workload.study import combination_key
@@ -52,7 +53,11 @@ class ArrayRow:
     beyond_study: bool = False
     """Simulated beside the study, which does not vary `missing`."""
     rebuild_loaded_s: float | None = None
-    """Time to rebuild one drive beside the load that slows it most; None where it was not simulated."""
+    """Time to rebuild one drive beside database transactions at md's own limits; None where it was not simulated."""
+    is_log_full: bool = False
+    """Drives that gather small writes in zones of their own have none left (`trial_spec.with_full_log`)."""
+    reach_bytes: int = 0
+    """How much of the array random requests go over; 0 where each thread has a file of its own."""
 
     @property
     def capacity_text(self) -> str:
@@ -85,13 +90,13 @@ class ArrayRow:
 
     @property
     def loaded_text(self) -> str:
-        """The same beside the load that slows it most."""
+        """The same beside database transactions."""
         return "–" if self.rebuild_loaded_s is None else long_text(self.rebuild_loaded_s)
 
     @property
     def rebuild_loaded_text(self) -> str:
-        """`up to 3 days under load`; empty where it is not known."""
-        return "" if self.rebuild_loaded_s is None else f"up to {long_text(self.rebuild_loaded_s)} under load"
+        """`3 days with transactions`; empty where it is not known."""
+        return "" if self.rebuild_loaded_s is None else f"{long_text(self.rebuild_loaded_s)} with transactions"
 
 
 DAYS_FROM_S = 48 * 3600
@@ -127,9 +132,21 @@ def with_states(records: Sequence[Record]) -> list[ArrayRow]:
     studied = any(row.is_degraded for row in own)
     for row in own:
         made = [] if studied or row.name not in groups else _states(row, groups[row.name])
-        loaded = [shown.rebuild_loaded_s for shown in made if shown.rebuild_loaded_s is not None]
-        arrays += [replace(row, rebuild_loaded_s=max(loaded, default=None)), *made]
+        loaded_s = None
+        if made and row.rebuild_s is not None:
+            record = groups[row.name][0]
+            pace = degraded.rebuild_kib_s(record)
+            loaded_s = None if pace is None else rebuilt_s(record.load["array"], pace)
+        arrays += [
+            replace(row, rebuild_loaded_s=loaded_s),
+            *(replace(each, rebuild_loaded_s=loaded_s) for each in made),
+        ]
     return arrays
+
+
+def rebuilt_s(array: Mapping[str, Any], kib_per_s: float) -> float:
+    """Seconds in which md goes through a member at this speed; no less than with nothing else to do."""
+    return max((int(array["member_bytes"]) >> 10) / max(kib_per_s, 1.0), float(array["rebuild_s"] or 0.0))
 
 
 def _systems(records: Sequence[Record]) -> set[object]:
@@ -144,14 +161,11 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
     """The array in its other states, under the load and setting that gave each operation's best rate."""
     throughputs: dict[str, dict[str, float]] = {}
     arrays: dict[str, dict[str, object]] = {}
-    slowest: dict[str, float] = {}
     for operation, (setting, combination) in row.best.items():
         mine = [record for record in records if (record.setting, record.combination) == (setting, combination)]
         for state, result in degraded.results(mine, operation).items() if mine else ():
             throughputs.setdefault(state, {})[operation] = result.rate_bytes_per_s / 1e6
             arrays[state] = result.array
-            if result.slowdown:
-                slowest[state] = max(slowest.get(state, 1.0), result.slowdown)
     system = row.name.removesuffix(name_of(records[0].load["array"]))
     states = []
     for state, array in arrays.items():
@@ -169,7 +183,6 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
                 whole=row.name,
                 members=row.members,
                 beyond_study=True,
-                rebuild_loaded_s=row.rebuild_s * slowest[state] if row.rebuild_s and state in slowest else None,
             )
         )
     return states
@@ -249,7 +262,18 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
         is_degraded=bool(array["missing"]) or array.get("state") in ("resync", "rebuild"),
         is_rebuilding=array.get("state") == "rebuild",
         members=int(array["members"]),
+        is_log_full=any(
+            record.load.get("spec", {}).get("device", {}).get("parameters", {}).get(LOG) == 0 for record in records
+        ),
+        reach_bytes=max(map(_reach_bytes, records)),
         row_kib=int(array["chunk_kib"] or 0) * max(int(array["members"]) - PARITIES.get(str(array["level"]), 10**6), 0),
+    )
+
+
+def _reach_bytes(record: Record) -> int:
+    jobs = [job for phase in record.load.get("spec", {}).get("phases", ()) for job in phase["jobs"]]
+    return max(
+        (int(j["region_bytes"]) for j in jobs if j["pattern"] == "random" and not j.get("own_regions", True)), default=0
     )
 
 
@@ -310,8 +334,13 @@ def sizes_text(arrays: Sequence[ArrayRow]) -> str:
     for operation, block_bytes in (sizes for row in arrays for sizes in row.block_bytes.items()):
         sizes.setdefault(operation.partition("_")[0], set()).update(block_bytes)
     words = {kind: " and ".join(map(bytes_text, sorted(blocks))) for kind, blocks in sizes.items() if blocks}
+    reach = max((row.reach_bytes for row in arrays), default=0)
+    full = ", the drives' log of small writes full" if any(row.is_log_full for row in arrays) else ""
+    over = f" over {capacity_text(reach)}{full}" if reach else ""
     if len(set(words.values())) == 1:
-        return f"{next(iter(words.values()))} requests"
+        return f"{next(iter(words.values()))} requests{over if 'rand' in words else ''}"
+    if "rand" in words:
+        words["rand"] += over
     return ", ".join(f"{SEQUENCES.get(kind, kind)} {text}" for kind, text in words.items())
 
 

@@ -2,7 +2,7 @@
 use.
 
 Without a bitmap the whole array is brought in line after a crash, and a drive that was away for a minute is filled
-again in full. So a bitmap is advised wherever it costs writes less than `PRICE`, the one that costs least; kinds whose
+again in full. So a bitmap is advised wherever it costs writes of a working set less than `PRICE`, the one that costs least; kinds whose
 costs differ by less than the model's error are alike, and the plainest of them is advised.
 """
 
@@ -17,6 +17,8 @@ from seekwise.simulate.gain_error import gain_error
 from seekwise.store.record import Record
 
 FACTOR = "bitmap"
+WHOLE = "whole-array"
+"""The load of the study whose writes go over all of it."""
 KINDS = ("none", "internal", "internal-1g", "lockless")
 """The first of those that cost alike is advised."""
 EXPERIMENTAL = frozenset({"lockless"})
@@ -37,6 +39,11 @@ class BitmapRow:
     """After a crash without a bitmap."""
     block_bytes: int
     """Of a write."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the writes go over the whole array."""
+        return self.load.startswith(WHOLE)
 
     def cost(self, kind: str) -> float:
         """Share of the writes that are lost."""
@@ -77,6 +84,8 @@ class BitmapChoice:
     """Whether it costs less than `PRICE`; else none is advised."""
     costs: dict[str, float]
     """{kind: share of the writes that it costs at most}."""
+    usual: dict[str, float]
+    """The same without writes over the whole array, which set bits that were not."""
     alike: tuple[str, ...]
     """Kinds that cost as much as the cheapest within the model's error."""
     resync_s: float | None
@@ -85,19 +94,28 @@ class BitmapChoice:
 
 def choose(table: Sequence[BitmapRow]) -> BitmapChoice | None:
     """None where no bitmap was compared."""
+    # Without a rate of none a run that was ended tells nothing of the price.
+    table = [row for row in table if row.writes_s.get("none")]
     kinds = [kind for kind in KINDS if kind != "none" and any(kind in row.writes_s for row in table)]
     if not kinds:
         return None
-    worst = {kind: max(row.cost(kind) for row in table) for kind in kinds}
-    able = [kind for kind in kinds if kind not in EXPERIMENTAL and worst[kind] <= PRICE] or kinds
-    best = min(able, key=lambda kind: (worst[kind], kinds.index(kind)))
+    worst = _costs(table, kinds)
+    # Where programs write now and again in the same places, few bits are set anew: that is the usual case, and decides.
+    usual = _costs([row for row in table if not row.is_whole] or table, kinds)
+    able = [kind for kind in kinds if kind not in EXPERIMENTAL and usual[kind] <= PRICE] or kinds
+    best = min(able, key=lambda kind: (usual[kind], kinds.index(kind)))
     error = gain_error((FACTOR,))
-    alike = [kind for kind in kinds if abs(worst[kind] - worst[best]) <= error]
+    alike = [kind for kind in kinds if abs(usual[kind] - usual[best]) <= error]
     chosen = min((kind for kind in able if kind in alike), key=KINDS.index)
     return BitmapChoice(
         chosen,
-        worst[chosen] <= PRICE,
+        usual[chosen] <= PRICE,
         worst,
-        tuple(kind for kind in kinds if abs(worst[kind] - worst[chosen]) <= error),
+        usual,
+        tuple(kind for kind in kinds if abs(usual[kind] - usual[chosen]) <= error),
         max((row.resync_s for row in table if row.resync_s), default=None),
     )
+
+
+def _costs(table: Sequence[BitmapRow], kinds: Sequence[str]) -> dict[str, float]:
+    return {kind: max(row.cost(kind) for row in table) for kind in kinds}

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seekwise.judge.decision.observed import control_pairs, judge_observations, verdicts
-from seekwise.judge.observation import Observation, Verdict
+from seekwise.judge.decision.observed import control_pairs, judge_observations
+from seekwise.judge.decision.pairs import Pair, pairs
+from seekwise.judge.observation import Observation
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,12 @@ class ControlReport:
 
     comparisons: int
     wins_false: int
-    undecided: int
-    verdicts: tuple[Verdict, ...]
+    unknown: int
+    pairs: tuple[Pair, ...]
 
     @property
     def wins_false_share(self) -> float:
-        """Share of all comparisons, undecided ones included; 0 without any."""
+        """Share of all comparisons, unknown ones included; 0 without any."""
         return self.wins_false / self.comparisons if self.comparisons else 0.0
 
     @property
@@ -45,19 +46,19 @@ def judge_control(
     control: tuple[str, str] | None = None,
 ) -> ControlReport:
     """Judges the two labels of each control against each other, by the same rule as everything else."""
-    compared: list[Verdict] = []
+    compared: list[Pair] = []
     settings = list(dict.fromkeys(o.setting for o in observations))
     for first, second in control_pairs(settings) if control is None else [control]:
         # Without the suffix the second label is a setting like any other.
         names = {"label A": first, "label B": second}
         labels = {setting: label for label, setting in names.items()}
         renamed = [replace(o, setting=labels[o.setting]) for o in observations if o.setting in labels]
-        for v in verdicts(judge_observations(renamed)):
-            a, b, winner = names[v.setting_a], names[v.setting_b], names[v.winner] if v.winner else None
-            compared.append(replace(v, setting_a=a, setting_b=b, winner=winner))
+        for pair in pairs(judge_observations(renamed)):
+            standing = replace(pair.standing, setting=names[pair.standing.setting])
+            compared.append(replace(pair, other=names[pair.other], standing=standing))
     return ControlReport(
         comparisons=len(compared),
-        wins_false=sum(v.winner is not None for v in compared),
-        undecided=sum(v.word == "undecided" for v in compared),
-        verdicts=tuple(compared),
+        wins_false=sum(pair.winner is not None for pair in compared),
+        unknown=sum(pair.verdict == "unknown" for pair in compared),
+        pairs=tuple(compared),
     )

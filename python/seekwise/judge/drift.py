@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
+from seekwise import special
 from seekwise.judge.observe import combination_of, values
 from seekwise.judge.rule import threshold_log
 from seekwise.store.record import Record
@@ -62,7 +62,7 @@ def drifts(records: Sequence[Record]) -> list[Drift]:
         if span == 0:
             continue
         (slope, _), covariance = np.polyfit(places, logs, 1, cov=True)
-        half = float(special.stdtrit(len(points) - 2, 0.975)) * math.sqrt(covariance[0, 0]) * span
+        half = special.t_quantile(len(points) - 2, 0.975) * math.sqrt(covariance[0, 0]) * span
         change = float(slope) * span
         shown = abs(change) > half and abs(change) >= threshold_log(metric)
         drifting.append(

@@ -36,8 +36,6 @@ class ValueGrid:
     log_values: Array
     asked: NDArray[np.bool_]
     """[combination, setting]: the setting was observed in this combination at least once, usable or not."""
-    unusable: NDArray[np.int64]
-    """[combination, setting]: observations without a logarithm."""
 
     def setting_index(self, setting: str) -> int:
         """Its place on the third axis; ValueError for an unknown setting."""
@@ -70,10 +68,6 @@ def _grid(table: str, metric: str, rows: list[Observation]) -> ValueGrid:
     np.add.at(count, at, usable)
     asked = np.zeros((len(combinations), len(settings)), dtype=bool)
     asked[at[0], at[2]] = True
-    unusable = np.zeros((len(combinations), len(settings)), dtype=np.int64)
-    np.add.at(unusable, (at[0], at[2]), ~usable)
     with np.errstate(invalid="ignore"):
         log_values = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return ValueGrid(
-        table, metric, tuple(combinations), tuple(repetitions), tuple(settings), log_values, asked, unusable
-    )
+    return ValueGrid(table, metric, tuple(combinations), tuple(repetitions), tuple(settings), log_values, asked)

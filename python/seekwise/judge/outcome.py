@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from seekwise import invocation
 from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.judge import believable, study_outcome
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.found_load import found_load
 from seekwise.judge.decision.records import Decided, decided, without_control
-from seekwise.judge.observation import Verdict
+from seekwise.judge.decision.verdicts import Judged
+from seekwise.judge.disturbance import SAID, disturbance
 from seekwise.judge.study_outcome import StudyOutcome, study_of
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
@@ -23,7 +26,6 @@ from seekwise.workload.purpose import PURPOSES, Purpose
 from seekwise.workload.study import uses
 from seekwise.workload.study.study import Study
 
-DISTURBED_SHARE = 0.25
 NAMED_MOST = 4
 """Uses that a note names; the document has all."""
 
@@ -48,9 +50,9 @@ class LiveOutcome:
         return self.plan.provenance
 
     @property
-    def verdicts(self) -> list[Verdict]:
-        """None of pairs: a use is judged as a whole."""
-        return []
+    def named(self) -> Sequence[Judged]:
+        """Every figure of every use."""
+        return self.decided.judged
 
     @property
     def choice(self) -> Choice | None:
@@ -136,9 +138,9 @@ def judged(run: Run, plan: LivePlan, records: list[Record]) -> LiveOutcome:
 
 
 def no_verdict(outcome: LiveOutcome) -> str | None:
-    """Why a run under a live load cannot be judged: no load, or too uneven a one; None when it can."""
+    """Why nothing can be advised: a live load that was none or too uneven, or others that used most of the machine; None when it can."""
     load = found_load(outcome.records)
-    return None if load is None else load.text
+    return load.text if load is not None else disturbance(outcome.records).forbids
 
 
 def for_purpose(outcome: LiveOutcome, purpose: str) -> LiveOutcome:
@@ -159,7 +161,7 @@ def for_purpose(outcome: LiveOutcome, purpose: str) -> LiveOutcome:
         option = "" if is_purpose else f" --for {purpose}"
         raise UsageError(
             f"run {outcome.run.run_id} did not measure {purpose!r}",
-            hint=f"it measured {measured}; `sudo seekwise tune PATH{option}` measures it",
+            hint=f"it measured {measured}; `{invocation.line(f'sudo seekwise tune PATH{option}')}` measures it",
         )
     own = [entry for entry in outcome.decided.judged if entry.group == purpose]
     plan = replace(
@@ -189,14 +191,11 @@ def _notes(outcome: LiveOutcome) -> list[str]:
     never = [label for label in outcome.plan.labels if all(record.setting != label for record in outcome.records)]
     if never and outcome.records:
         said.append(f"Nothing is known of {', '.join(never)}: time was up before, or the run was ended")
-    disturbed = [r for r in outcome.records if float(r.conditions.get("foreign_share", 0.0)) > DISTURBED_SHARE]
-    if disturbed:
-        by = _programs(disturbed)
-        who = f": {', '.join(by[:3])}" if by else ""
-        said.append(
-            f"Other programs used the disk in {len(disturbed)} of {len(outcome.records)} periods{who}; "
-            "the intervals include that noise"
-        )
+    others = disturbance(outcome.records)
+    if others.most > SAID:
+        by = _programs(outcome.records)
+        who = f" ({', '.join(by[:3])})" if by else ""
+        said.append(f"{others.text}{who}" + ("" if others.forbids else "; the intervals include that noise"))
     invalid = [record for record in outcome.records if not record.valid]
     if invalid:
         said.append(f"{len(invalid)} of {len(outcome.records)} periods discarded: {invalid[0].invalid_reason}")

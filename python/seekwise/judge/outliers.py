@@ -18,14 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from seekwise import special
 from seekwise.judge.grid import grids
 from seekwise.judge.observation import Observation
 
 Z_MAX = 3.5
 POLISHES = 10
-MAD_TO_SD = float(special.ndtri(0.75))
+MAD_TO_SD = float(special.normal_quantile(0.75))
 
 
 @dataclass(frozen=True)

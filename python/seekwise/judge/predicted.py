@@ -17,6 +17,8 @@ OPEN_P99 = "open_p99_ns"
 """Of a record's load: p99 where every request comes at its recorded time (`whatif --open`)."""
 CARRIED = 0.9
 """Storage that does less of what comes at its own times falls behind for as long as the load lasts."""
+LATE_NS = 5e9
+"""A program whose requests take longer has stopped, whether it waits for them or not."""
 OPEN_MOST = 0.5
 """Share of requests that come at their times, from which a load does not wait for its storage."""
 
@@ -54,12 +56,15 @@ class WhatIfRow:
     rate_bytes_per_s: float
     iops: float
     elapsed_s: float
+    requests: int
 
 
 def carries(row: WhatIfRow, load: Recorded | None) -> bool:
     """Whether the storage keeps up with the load. Where it does not, latencies grow with the length of the recording
     and say nothing else."""
-    return load is None or load.open_share < OPEN_MOST or row.iops >= CARRIED * load.iops
+    if load is None or row.iops >= CARRIED * load.iops:
+        return True
+    return load.open_share < OPEN_MOST and row.p99_ns <= max(LATE_NS, load.p99_ns or 0)
 
 
 def rows(records: Sequence[Record]) -> dict[tuple[str, str], WhatIfRow]:
@@ -84,6 +89,7 @@ def _row(setting: str, program: str, records: Sequence[Record]) -> WhatIfRow:
         sum(phase.rate_bytes_per_s for phase in phases) / count,
         sum(phase.iops for phase in phases) / count,
         sum(phase.elapsed_s for phase in phases) / count,
+        sum(phase.ios for phase in phases) // count,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["hardware", "fake", "undecided"]
+Kind = Literal["hardware", "fake", "unknown"]
 
 HARDWARE_FROM = 1.25
 """From this ratio of CPU efficiencies on (controller over md) the work is the controller's."""
@@ -49,7 +49,7 @@ def raid_kind(pairs: Sequence[MatchedOperation]) -> RaidKind | None:
     if not counted:
         return None
     efficiency = _geometric_mean([pair.efficiency for pair in counted])
-    kind: Kind = "undecided"
+    kind: Kind = "unknown"
     if efficiency >= HARDWARE_FROM:
         kind = "hardware"
     elif efficiency <= FAKE_UP_TO:

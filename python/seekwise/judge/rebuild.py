@@ -1,17 +1,18 @@
 """How long a rebuild, resync or check takes, what it does to programs, and which limit suits an array, from a study
 that varies `sync_speed_max`.
 
-A row is an array at a limit: beside each use how long it takes, and how long a unit of work takes with and without it.
-The limit of an array is the fastest at which no unit of work takes more than `TOLERATED` times as long as without;
-where none does, the gentlest, or one as gentle that ends sooner. Of an array that survives no further failure meanwhile, only limits count that end within
-`UNPROTECTED_MOST_S`. Uses that no limit changes by more than the model's error decide nothing.
+A row is an array at a limit: beside each use how long it takes, and how long a unit of work takes with and without it, as means over repetitions that are
+made monotonic in the limit. Of an array that survives no further failure meanwhile, the time until it does counts first: the soonest limit, and of those that end
+as soon the gentlest. Of any other the fastest at which no unit of work clearly takes more than `TOLERATED` times as long as without; where none does, the gentlest.
+Uses that no limit changes by more than the model's error and their repetitions decide nothing.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from seekwise.judge.arrays import name_of
@@ -23,8 +24,7 @@ LIMIT = "sync_speed_max"
 TOLERATED = 3.0
 """Up to so many times as long a wait counts as slower, beyond it as broken: our own choice, said in the answer."""
 UNPROTECTED_MOST_S = 24 * 3600
-"""A longer rebuild of an array that survives no further failure is advised only where no limit of the study ends
-sooner. Our own choice, too."""
+"""A rebuild that programs hold up for longer gets a least speed as well. Our own choice, too."""
 WORDS = {"rebuild": "rebuild", "resync": "first sync", "check": "check"}
 
 
@@ -38,6 +38,15 @@ class Beside:
     """Mean time of a unit of work when nothing else runs."""
     meanwhile_s: float
     """Infinite where none came to its end."""
+    seconds_range: float = 0.0
+    """Repetitions lie within so much of `seconds`."""
+    spread: float = 0.0
+    """The same of `meanwhile_s`, as a share of it."""
+
+    @property
+    def unsure(self) -> float:
+        """By so many times repetitions and the model's error may be off."""
+        return (1 + gain_error((LIMIT,))) * (1 + max(self.spread, self.seconds_range / self.seconds))
 
     @property
     def ratio(self) -> float | None:
@@ -71,7 +80,7 @@ class RebuildRow:
 def rows(records: Sequence[Record]) -> list[RebuildRow]:
     """In the order of arrays, then limits; empty where no rebuild ran or its limit was not varied."""
     limited = [r for r in records if r.valid and LIMIT in r.factors and "array" in r.load and r.role != "sentinel"]
-    quiet: dict[tuple[str, str], float] = {}
+    quiet: dict[tuple[str, str], list[Record]] = {}
     busy: dict[tuple[str, str, int], dict[str, list[Record]]] = {}
     for record in limited:
         state = str(record.load["array"]["state"])
@@ -79,16 +88,14 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
             key = (_array(record), WORDS[state], int(record.factors[LIMIT]))
             busy.setdefault(key, {}).setdefault(_unit(record), []).append(record)
         else:
-            alone_s = _mean_s([record])
-            if math.isfinite(alone_s):
-                quiet[_array(record), _unit(record)] = alone_s
+            quiet.setdefault((_array(record), _unit(record)), []).append(record)
     table = [
         RebuildRow(
             name,
             what,
             limit,
             {
-                unit: Beside(max(_seconds(r, limit) for r in mine), quiet.get((name, unit)), _mean_s(mine))
+                unit: _beside(mine, limit, quiet.get((name, unit), []))
                 for unit, mine in sorted(by_unit.items(), reverse=True)
             },
             min(int(r.load["array"]["survives_failures"]) for mine in by_unit.values() for r in mine),
@@ -97,7 +104,23 @@ def rows(records: Sequence[Record]) -> list[RebuildRow]:
         )
         for (name, what, limit), by_unit in busy.items()
     ]
-    return sorted(table, key=lambda row: (natural(row.array), row.limit_kib_s))
+    table.sort(key=lambda row: (natural(row.array), row.limit_kib_s))
+    groups = itertools.groupby(table, key=lambda row: (row.array, row.what))
+    return [row for _, group in groups for row in _monotonic(list(group))]
+
+
+def _beside(records: Sequence[Record], limit_kib_s: int, alone: Sequence[Record]) -> Beside:
+    """Means over repetitions, and how far these lie apart."""
+    seconds = [_seconds(record, limit_kib_s) for record in records]
+    waits = [wait for record in records if math.isfinite(wait := _mean_s([record]))]
+    alone_s = _mean_s(alone)
+    return Beside(
+        sum(seconds) / len(seconds),
+        alone_s if math.isfinite(alone_s) else None,
+        _mean_s(records),
+        (max(seconds) - min(seconds)) / 2,
+        (max(waits) - min(waits)) / (max(waits) + min(waits)) if waits else 0.0,
+    )
 
 
 def _array(record: Record) -> str:
@@ -118,11 +141,33 @@ def _mean_s(records: Sequence[Record]) -> float:
 
 def _seconds(record: Record, limit_kib_s: int) -> float:
     """For the whole drive at the pace of the simulated time; no less than the drive takes with nothing else to do."""
-    array = record.load["array"]
-    alone_s = float(array["rebuild_s"] or 0.0)
     paces = [float(p.details["resync"]["kib_per_s"]) for p in record.phases if p.details.get("resync")]
     pace = max(min(sum(paces) / len(paces), limit_kib_s) if paces else limit_kib_s, 1.0)
-    return max(_synced_kib(record) / pace, alone_s)
+    return max(_synced_kib(record) / pace, float(record.load["array"]["rebuild_s"] or 0.0))
+
+
+def _monotonic(table: list[RebuildRow]) -> list[RebuildRow]:
+    """A higher limit never makes a rebuild longer, nor a unit of work shorter: limits that come out the other way differ by chance, and share
+    their mean (pooling of adjacent violators; Ayer et al. 1955, Ann. Math. Stat. 26(4))."""
+    for unit in dict.fromkeys(unit for row in table for unit in row.units):
+        mine = [row for row in table if unit in row.units]
+        seconds = pooled([-row.units[unit].seconds for row in mine])
+        waits = pooled([row.units[unit].meanwhile_s for row in mine])
+        for row, each, wait in zip(mine, seconds, waits, strict=True):
+            row.units[unit] = replace(row.units[unit], seconds=-each, meanwhile_s=wait)
+    return table
+
+
+def pooled(values: Sequence[float]) -> list[float]:
+    """The non-decreasing sequence nearest to these; one that is infinite counts as what comes after it."""
+    blocks: list[tuple[float, int]] = []
+    for value in values:
+        blocks.append((value, 1))
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (before, many), (after, few) = blocks[-2:]
+            mean = after if math.isinf(before) else (before * many + after * few) / (many + few)
+            blocks[-2:] = [(mean, many + few)]
+    return [value for value, count in blocks for _ in range(count)]
 
 
 def _synced_kib(record: Record) -> int:
@@ -160,23 +205,38 @@ def choose(table: Sequence[RebuildRow]) -> Limit:
     units = tuple(unit for unit in names if unit not in stuck)
     if not units:
         return Limit("none", table[-1], (), stuck)
+    if table[0].is_unprotected:
+        # Of those that end as soon in every column, the gentlest.
+        error = gain_error((LIMIT,))
+        soon = [
+            row
+            for row in table
+            if all(row.units[unit].seconds <= (1 + error) * table[-1].units[unit].seconds for unit in units)
+        ]
+        return Limit("soonest", soon[0], units, stuck)
 
-    def slowed(row: RebuildRow) -> float:
-        # Without a trial of nothing else: against the lowest limit.
-        lowest = table[0].units
-        alone = {unit: lowest[unit].without_s or lowest[unit].meanwhile_s for unit in units}
-        return max(row.units[unit].meanwhile_s / alone[unit] if math.isfinite(alone[unit]) else 1.0 for unit in units)
+    def is_tolerated(row: RebuildRow) -> bool:
+        # What repetitions and the model leave open is no reason for a longer rebuild.
+        return all(
+            row.units[unit].meanwhile_s / row.units[unit].unsure <= TOLERATED * _alone_s(table, unit) for unit in units
+        )
 
-    able = [row for row in table if not row.is_unprotected or longest_s(row, units) <= UNPROTECTED_MOST_S]
-    if not able:
-        return Limit("soonest", min(table, key=lambda row: longest_s(row, units)), units, stuck)
-    fit = [row for row in able if slowed(row) <= TOLERATED]
-    if fit:
-        return Limit("tolerated", min(fit, key=lambda row: longest_s(row, units)), units, stuck)
-    # Of those that the model cannot tell from the gentlest, the soonest.
-    bound = (1 + gain_error((LIMIT,))) * min(map(slowed, able))
-    alike = [row for row in able if slowed(row) <= bound]
-    return Limit("gentlest", min(alike, key=lambda row: longest_s(row, units)), units, stuck)
+    if fit := [row for row in table if is_tolerated(row)]:
+        return Limit("tolerated", fit[-1], units, stuck)
+    gentlest = table[0].units
+    alike = [
+        row
+        for row in table
+        if all(row.units[unit].meanwhile_s <= row.units[unit].unsure * gentlest[unit].meanwhile_s for unit in units)
+    ]
+    # Of those that are no worse than the gentlest, the soonest.
+    return Limit("gentlest", alike[-1], units, stuck)
+
+
+def _alone_s(table: Sequence[RebuildRow], unit: str) -> float:
+    """Of a unit of work; without a trial of nothing else that at the lowest limit."""
+    lowest = table[0].units[unit]
+    return lowest.without_s or lowest.meanwhile_s
 
 
 def least_kib_s(choice: Limit) -> int:
@@ -196,13 +256,11 @@ def longest_s(row: RebuildRow, units: Sequence[str]) -> float:
 
 
 def _is_alike(table: Sequence[RebuildRow], unit: str) -> bool:
-    """Whether the limits differ by less than the model's error, in the rebuild's time as in the program's."""
-    mine = [row.units[unit] for row in table]
-    error = gain_error((LIMIT,))
-    return all(
-        max(values) <= (1 + error) * min(values)
-        for values in ([rebuilt.seconds for rebuilt in mine], [rebuilt.meanwhile_s for rebuilt in mine])
-    )
+    """Whether the limits differ by less than the model's error and their repetitions, in the rebuild's time as in the
+    program's."""
+    first, last = table[0].units[unit], table[-1].units[unit]
+    unsure = max(first.unsure, last.unsure)
+    return first.seconds <= unsure * last.seconds and last.meanwhile_s <= unsure * first.meanwhile_s
 
 
 def limits(table: Sequence[RebuildRow]) -> list[Limit]:

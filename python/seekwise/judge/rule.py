@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from seekwise.workload.live_plan import Threshold
 
-RULE_VERSION = "7"
+RULE_VERSION = "11"
 
 P_BETTER = 0.95
 """A difference is named where it has this probability: said falsely of settings that are alike once in a hundred

@@ -11,10 +11,8 @@ from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.observed import METRICS
-from seekwise.judge.decision.observed import verdicts as pair_verdicts
 from seekwise.judge.decision.records import Decided, with_choices
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.judge.observation import Verdict
 from seekwise.judge.observe import POOLED_FACTOR
 from seekwise.judge.records import competing, judge_records
 from seekwise.store import operations
@@ -43,10 +41,11 @@ class StudyOutcome:
         """Every combination by every metric."""
         return judge_records(self.records, self.plan.reference)
 
-    @property
-    def verdicts(self) -> list[Verdict]:
-        """Of every pair of settings."""
-        return pair_verdicts(self.judged)
+    @cached_property
+    def named(self) -> list[Judged]:
+        """The same, each called as a person says it: `random read, 8 threads`."""
+        names = [combination_name(entry.use, self.plan) for entry in self.judged]
+        return [replace(entry, use=name, title=name) for entry, name in zip(self.judged, names, strict=True)]
 
     @property
     def compared(self) -> list[Record]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from seekwise.errors import UsageError
-from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.model_error import model_error
 from seekwise.judge.rule import ROUNDS_MIN, THRESHOLD_SHARE
 from seekwise.judge.workloads import OperationMix, Weighed, find, weigh
@@ -37,6 +36,7 @@ CHUNK = "chunk_kib"
 CHUNK_DEFAULT = "512 KiB"
 """mdadm's own, since 3.1."""
 
+NOT_LONG_ENOUGH = "not measured long enough"
 LITTLE_KNOWN = f"({NOT_LONG_ENOUGH})"
 """After a setting that is the fastest so far, where another one may be as good."""
 
@@ -298,9 +298,10 @@ def _error(records: Sequence[Record]) -> tuple[float, bool]:
 
 def _is_open(weighed: Weighed, first: str, others: Sequence[str]) -> bool:
     """Whether it is not known of some setting how far its rate is from that of the first."""
-    pairs = [{first, other} for other in others]
+    asked = [{first, other} for other in others]
     return any(
-        v.word == "undecided" and v.metric == "rate" and {v.setting_a, v.setting_b} in pairs for v in weighed.verdicts
+        pair.verdict == "unknown" and pair.figure.metric == "rate" and {*pair.settings} in asked
+        for pair in weighed.pairs
     )
 
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.errors import UsageError
-from seekwise.judge.candidates import by_combination
-from seekwise.judge.decision.observed import judge_observations, verdicts
+from seekwise.judge.decision.observed import judge_observations
+from seekwise.judge.decision.pairs import Pair, pairs, unbeaten
 from seekwise.judge.front import on_front
-from seekwise.judge.observation import Observation, Verdict, interval_of
+from seekwise.judge.observation import Observation
 from seekwise.judge.observe import METRICS, combination_of, complete, is_usable, joined, observations
 from seekwise.judge.records import is_exact
 from seekwise.judge.rule import more_is_better
@@ -70,7 +70,7 @@ class Weighed:
     """Best rate first."""
     best: tuple[str, ...]
     """Settings that the best by rate does not beat, itself first; empty while nothing is decided."""
-    verdicts: tuple[Verdict, ...]
+    pairs: tuple[Pair, ...]
     not_covered: float
     """Share of the workload that no trial represents."""
     repetitions: int
@@ -123,7 +123,7 @@ def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> 
     seen = {combination_key.parse(combination)[0] for combination in weights}
     covered = sum(share for operation, share in workload.operations.items() if operation in seen)
     scores = _scores(single, weights, workload.name)
-    decided = verdicts(judge_observations(scores, exact=is_exact(records)))
+    decided = pairs(judge_observations(scores, exact=is_exact(records)))
     settings = [name for name in dict.fromkeys(o.setting for o in single) if not name.endswith(CONTROL_SUFFIX)]
     regrets = _regrets(single, weights)
     ratios = {setting: _ratios(decided, setting, reference) for setting in settings}
@@ -133,13 +133,11 @@ def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> 
         for (setting, row), is_on in zip(ratios.items(), _on_front(ratios), strict=True)
     ]
     standings.sort(key=lambda standing: -standing.ratios.get("rate", (1.0, 1.0, 1.0))[0])
-    deciding = by_combination([verdict for verdict in decided if verdict.metric == "rate"])
-    best = deciding[0].best if deciding and deciding[0].decided else ()
     return Weighed(
         workload,
         reference,
         tuple(standings),
-        best,
+        unbeaten([pair for pair in decided if pair.figure.metric == "rate"]),
         tuple(decided),
         1 - covered / total,
         len({o.repetition for o in scores}),
@@ -173,15 +171,13 @@ def _scores(single: Sequence[Observation], weights: Mapping[str, float], name: s
     return scores
 
 
-def _ratios(verdicts: Sequence[Verdict], setting: str, reference: str) -> dict[str, tuple[float, float, float]]:
+def _ratios(compared: Sequence[Pair], setting: str, reference: str) -> dict[str, tuple[float, float, float]]:
     if setting == reference:
-        return {metric: (1.0, 1.0, 1.0) for metric in METRICS if any(v.metric == metric for v in verdicts)}
-    return {
-        metric: interval
-        for metric in METRICS
-        if (interval := interval_of([v for v in verdicts if v.metric == metric], setting, reference))
-        and interval[0] > 0
-    }
+        known = {pair.figure.metric for pair in compared}
+        return {metric: (1.0, 1.0, 1.0) for metric in METRICS if metric in known}
+    both = {pair.figure.metric: pair for pair in compared if {setting, reference} == {*pair.settings}}
+    intervals = {metric: both[metric].interval(setting) for metric in METRICS if metric in both}
+    return {metric: interval for metric, interval in intervals.items() if interval[0] > 0}
 
 
 def _on_front(ratios: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> list[bool]:

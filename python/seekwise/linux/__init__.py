@@ -8,7 +8,7 @@ block_device.py                   devices and stacks as plain data
 stack.py                          the whole machine
 resolve.py                        from a path to the devices below it
 capture.py                        a machine as one file
-describe.py, show.py, document.py  devices in words, on a terminal, as JSON
+document.py                       devices as JSON; in words: `report.devices`
 setters/                          configuration files and services that set an attribute; one module per kind
 
 Uses: no other room.

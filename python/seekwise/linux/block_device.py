@@ -48,6 +48,16 @@ class BlockDevice:
         return next((word.strip("[]") for word in words if word.startswith("[")), words[0] if len(words) == 1 else None)
 
     @property
+    def is_thin(self) -> bool:
+        """Whether the tree holds little more than its queue, as a sos report does: no number, no state, no hardware."""
+        return bool(self.queue) and not self.major_minor
+
+    @property
+    def has_medium(self) -> bool:
+        """Whether there is something to read; of a thin tree that is taken for granted."""
+        return self.size_bytes > 0 or self.is_thin
+
+    @property
     def links(self) -> tuple[str, ...]:
         """Links of udev below /dev that lead to it."""
         links = self.details.get("links")
@@ -69,6 +79,15 @@ class BlockDevice:
     def schedulers_offered(self) -> tuple[str, ...]:
         """Names as in `queue/scheduler`, without the brackets of the active one; empty where the file is missing."""
         return tuple(word.strip("[]") for word in self.queue.get("scheduler", "").split())
+
+
+def passes_on(device: BlockDevice) -> bool:
+    """Whether the device hands bios to those below and so queues nothing: md, most mappings, bcache, NVMe multipath.
+
+    Its `queue/` shows nr_requests and `none` all the same, but nothing reads them.
+    """
+    queues_itself = len(device.schedulers_offered) > 1 or "hardware_queue_count" in device.details
+    return bool(device.below) and device.kind not in ("partition", "loop") and not queues_itself
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,9 @@ def capture(archive: Path, *, anonymise: bool = False, root: Path = Path("/")) -
     return archive.stat().st_size
 
 
-BOOT_WORDS = re.compile(r"(?:elevator|libata\.\w+|scsi_mod\.\w+|nvme(?:_core)?\.\w+)=\S+")
+BOOT_WORDS = re.compile(
+    r"(?:elevator|libata\.\w+|scsi_mod\.\w+|nvme(?:_core)?\.\w+|usb-storage\.quirks|(?:module_|modprobe\.)blacklist)=\S+"
+)
 
 
 def _configuration(tree: RecordingTree, stack: Stack) -> None:

@@ -12,8 +12,11 @@ def kernel_release(tree: Tree) -> str | None:
     """`6.1.0-56-amd64`."""
     if release := tree.word("/proc/sys/kernel/osrelease"):
         return release
-    match = re.match(r"Linux version (\S+)", tree.text("/proc/version") or "")
-    return match[1] if match else None
+    # `uname -a` says it in a sos report.
+    for path, form in (("/proc/version", r"Linux version (\S+)"), ("/uname", r"Linux \S+ (\S+)")):
+        if match := re.match(form, tree.text(path) or ""):
+            return match[1]
+    return None
 
 
 def kernel_version(release: str | None) -> tuple[int, ...]:
@@ -22,10 +25,9 @@ def kernel_version(release: str | None) -> tuple[int, ...]:
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
-def io_pressure_s(tree: Tree) -> float | None:
-    """Seconds since the start in which some task waited for I/O (Documentation/accounting/psi.rst, since 4.20); None
-    without PSI."""
-    match = re.search(r"^some .*total=(\d+)", tree.text("/proc/pressure/io") or "", re.MULTILINE)
+def pressure_s(tree: Tree, resource: str = "io") -> float | None:
+    """Seconds since the start in which some task waited for `cpu`, `io` or `memory` (Documentation/accounting/psi.rst, since 4.20); None without PSI."""
+    match = re.search(r"^some .*total=(\d+)", tree.text(f"/proc/pressure/{resource}") or "", re.MULTILINE)
     return int(match[1]) / 1e6 if match else None
 
 

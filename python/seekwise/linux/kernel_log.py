@@ -4,6 +4,12 @@
     ata3.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 0/32)       the drive offers it, the driver does not use it
     ata3.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 32), AA     since Linux 4.19: one number
     ata3.00: 488397168 sectors, multi 0: LBA48                         no NCQ
+    ata3.00: failed command: READ FPDMA QUEUED                          a queued command failed; the lines below it say how:
+    ata3.00: cmd 60/c0:08:… tag 1 ncq dma 360448 in                       its size in bytes
+             res 40/00:01:… Emask 0x4 (timeout)                           why
+    ata3.00: failed command: FLUSH CACHE EXT                            one that is not queued
+    nvme nvme0: I/O 123 QID 4 timeout, aborting                         requests of drives that have no NCQ: NVMe, and SCSI
+    sd 0:0:3:0: attempting task abort!scmd(0x00000000aa), …
     ata3.00: NCQ disabled due to excessive errors                       given up: `queue_depth` in sysfs stays what it was
     ata3.00: FORCE: horkage modified (noncq)                            libata.force= on the boot line; since 6.x without "horkage"
     Command line: … libata.force=3.00:noncq,5:noncq                     the same, where the lines above are lost
@@ -13,9 +19,9 @@
     scsi 0:0:1:0: atapi(n), ncq(y), asyn_notify(n), …                  a SATA drive behind a SAS adapter, and how many commands it gets:
     scsi 0:0:1:0: qdepth(32), tagged(1), …
 
-Source: Linux drivers/ata/libata-core.c ata_dev_config_ncq, ata_dev_configure and ata_force_horkage (ata_force_quirks
+Source: Linux drivers/ata/libata-eh.c ata_eh_link_report; libata-core.c ata_dev_config_ncq, ata_dev_configure and ata_force_horkage (ata_force_quirks
 since 6.12); libata-eh.c ata_eh_speed_down, ata_dev_disable; ahci (libahci.c, ahci_save_initial_config);
-drivers/ata/sata_nv.c; drivers/scsi/mpt3sas/mpt3sas_scsih.c scsih_display_sata_capabilities, scsih_slave_configure.
+drivers/ata/sata_nv.c; drivers/nvme/host/pci.c nvme_timeout, nvme_warn_reset; drivers/usb/storage/uas.c; drivers/scsi/mpt3sas/mpt3sas_scsih.c scsih_display_sata_capabilities, scsih_slave_configure.
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import read_text
@@ -48,10 +55,10 @@ NVIDIA = re.compile(r"sata_nv (\S+): Using (\w+) mode")
 @dataclass(frozen=True)
 class NcqState:
     port: str
-    """`ata3.00`, the PCI address of a board's controller, or the SCSI address of a SATA drive behind a SAS adapter."""
+    """`ata3.00`, the PCI address of a board's controller, the SCSI address of a drive, or `nvme0`."""
     state: str
     """`on`, `off` (offered but not used), `absent`, `refused` by a driver's list of bad drives, `lost` with its drive,
-    or a board's mode."""
+    a board's mode, or `unknown`: of that drive the log says only what failed."""
     used: int | None
     offered: int | None
     line: str
@@ -61,6 +68,69 @@ class NcqState:
     """Seconds after the start at which it was given up."""
     cost: str | None = None
     """What the drive loses by it."""
+    failed: int = 0
+    """Commands that failed."""
+    failures: str | None = None
+    """How they failed, what the kernel did, and what to look at."""
+
+
+FAILED = re.compile(r"(ata\d+(?:\.\d+)?): failed command: ([A-Z][A-Z ]{1,40})")
+OTHERS = re.compile(
+    r"nvme (?P<nvme>nvme\d+): (?:I/O (?:tag )?\d{1,9} .{0,80}timeout, (?P<did>[a-z ]{1,40})|(?P<down>controller is down))"
+    r"|(?:sd|scsi) (?P<scsi>\d+:\d+:\d+:\d+): (?:attempting task abort|.{0,40}(?:uas_eh_abort_handler|OCR is requested due to IO timeout|hostbyte=DID_TIME_OUT))"
+)
+QUEUED = re.compile(r"(ata\d+(?:\.\d+)?): cmd \S{1,80} tag \d+ ncq (?:dma )?(\d{1,12})")
+RESULT = re.compile(r"\bres \S{1,80} Emask 0x[0-9a-f]+ \(([^)]{1,40})\)")
+RESET = re.compile(r"(ata\d+(?:\.\d+)?): hard resetting link")
+LARGEST_BYTES = 1280 * 1024
+"""Of a request until Linux 6.16; since then up to 4 MiB, which some drives do not survive (linux-ide, January 2026)."""
+CAUSES = {
+    "timeout": ("timed out", "cable, power or the drive"),
+    "ATA bus error": ("failed on the way (ATA bus error)", "cable, power or the port"),
+    "media error": ("met sectors that cannot be read (media error)", "the drive, which fails (`smartctl -a`)"),
+    "device error": ("were refused by the drive (device error)", "the drive (`smartctl -a`)"),
+    "aborted": ("ran out of time", "the drive, its cable, bridge or expander"),
+    "NVMe timeout": (
+        "timed out",
+        "the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`)",
+    ),
+    "polled": ("got no interrupt at the end", "lost interrupts (firmware of the board, or the host of a guest)"),
+    "down": (
+        "met a controller that is gone",
+        "power saving (`nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`), slot or drive",
+    ),
+}
+
+
+@dataclass
+class Failures:
+    """Commands of one port that failed."""
+
+    causes: list[str]
+    at_s: float | None
+    large: list[int]
+    kind: Literal["queued command", "command", "request"]
+    command: str = ""
+    """Its name in the log."""
+    was_reset: bool = False
+
+    def text(self, count: int, *, given_up: bool) -> str:
+        """`2 queued commands timed out (986753.7 s) and the link was reset: cable, power or the drive; …`."""
+        cause = max(set(self.causes), key=self.causes.count) if self.causes else "timeout"
+        did, look = CAUSES.get(cause, (f"failed ({cause})", "the drive and its cable"))
+        when = f" ({self.at_s:.1f} s)" if self.at_s is not None else ""
+        reset = f" and the {'controller' if self.kind == 'request' else 'link'} was reset" if self.was_reset else ""
+        size = ""
+        if self.large:
+            most = max(self.large)
+            size = (
+                f"; {len(self.large)} of {most / 2**20:g} MiB, until Linux 6.16 the most was {LARGEST_BYTES >> 10} KiB: try "
+                f"max_sectors_kb={LARGEST_BYTES >> 10} before queue_depth=1"
+            )
+        more = "" if given_up or size else "; libata gives NCQ up after more"
+        more = more if self.kind == "queued command" else "; no scheduler and no queue depth mends that"
+        name = f"{self.kind}{'s' if count > 1 else ''}{f' ({self.command})' if self.kind == 'command' else ''}"
+        return f"{count} {name} {did}{when}{reset}: {look}{size}{more}"
 
 
 def states(log: str) -> list[NcqState]:
@@ -68,16 +138,42 @@ def states(log: str) -> list[NcqState]:
     known: dict[str, NcqState] = {}
     forced: dict[str, str] = {}
     given_up: dict[str, NcqState] = {}
-    unable = ""
+    failures: dict[str, tuple[int, Failures]] = {}
+    unable = at = ""
     for line in log.splitlines():
         line = line[:LONGEST_LINE]
         if START.search(line):
             forced.clear()
             given_up.clear()
-            unable = ""
+            unable = at = ""
         if match := BOOT_LINE.search(line):
             forced.update(_on_boot_line(match[1]))
-        if match := FORCED.search(line):
+        if match := FAILED.search(line):
+            at = match[1]
+            is_queued = "FPDMA" in match[2]
+            what = Failures([], _seconds(line), [], "queued command" if is_queued else "command", match[2].strip())
+            count, kept = failures.get(at, (0, what))
+            failures[at] = (count + 1, kept)
+            # A log that begins later does not name the disk.
+            known.setdefault(at, NcqState(at, "on" if is_queued else "unknown", None, None, line.strip()))
+        elif match := OTHERS.search(line):
+            port, did = match["nvme"] or match["scsi"], match["did"] or ""
+            count, kept = failures.get(port, (0, Failures([], _seconds(line), [], "request")))
+            # What was aborted before is told again when its controller is reset.
+            kept.was_reset = kept.was_reset or "reset" in did
+            failures[port] = (count + ("reset" not in did or not count), kept)
+            causes = {"aborted": match["scsi"], "down": match["down"], "polled": "polled" in did, "NVMe timeout": True}
+            kept.causes.append(next(filter(causes.get, causes)))
+            known.setdefault(port, NcqState(port, "unknown", None, None, line.strip()))
+        elif at and (match := QUEUED.search(line)):
+            failures[at][1].large.extend([int(match[2])] if int(match[2]) > LARGEST_BYTES else [])
+        elif at and (match := RESULT.search(line)):
+            failures[at][1].causes.append(match[1])
+            at = ""
+        elif match := RESET.search(line):
+            for port, (_, kept) in failures.items():
+                kept.was_reset = kept.was_reset or port.partition(".")[0] == match[1].partition(".")[0]
+        elif match := FORCED.search(line):
             forced[match[1]] = match[2]
         elif match := NO_NCQ.search(line):
             unable = f"{match[1]} does not take queued commands: the driver lists the chip as broken"
@@ -102,6 +198,8 @@ def states(log: str) -> list[NcqState]:
             )
         elif match := NVIDIA.search(line):
             known[match[1]] = NcqState(match[1], f"{match[2]} mode of sata_nv", None, None, line.strip())
+    for port, (count, kept) in failures.items():
+        known[port] = replace(known[port], failed=count, failures=kept.text(count, given_up=port in given_up))
     return list(known.values())
 
 

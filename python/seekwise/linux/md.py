@@ -62,6 +62,8 @@ def _from_sysfs(tree: Tree, node: Node) -> tuple[dict[str, object], list[Member]
         "mismatch_count": number("mismatch_cnt"),
         "stripe_cache_size": number("stripe_cache_size"),
         "group_thread_cnt": number("group_thread_cnt"),
+        "sync_speed_min": number("sync_speed_min"),
+        "sync_speed_max": number("sync_speed_max"),
         "bitmap": text("bitmap/location"),
         "consistency_policy": text("consistency_policy"),
     }

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from seekwise.linux import ata, raid_controllers, smr, sysfs
+from seekwise import drive_names
+from seekwise.linux import ata, raid_controllers, sysfs
 from seekwise.linux.pci import RAID_CLASS, pci_facts
 from seekwise.linux.raid_card import card_facts
 from seekwise.linux.sysfs import Node
@@ -75,7 +76,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         details["shingled"] = own.shingled
     elif vendor and not is_ata:
         model = f"{vendor} {model or ''}".strip()
-    details["shingled"] = details.get("shingled") or smr.is_listed(model) or None
+    details["shingled"] = details.get("shingled") or drive_names.is_shingled(model) or None
     details["rotation_rpm"] = rpm
     details["protocol"] = "sata" if is_ata and transport not in ("sata", "ata") else None
     details["wwid"] = tree.word(f"{here}/wwid")

@@ -6,6 +6,7 @@ kernels); partitions are folders inside it. A `!` in a name stands for `/` in `/
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from seekwise.linux.tree import Tree
@@ -72,6 +73,16 @@ def _partitions(tree: Tree, name: str, folder: str) -> list[str]:
 def size_bytes(tree: Tree, node: Node) -> int:
     """Capacity; 0 where the kernel names none."""
     return (tree.number(node.path("size")) or 0) * SECTOR_BYTES
+
+
+LSBLK = "/sos_commands/block/lsblk_-O_-P"
+"""What a sos report says of its disks, one a line as KEY="value"."""
+
+
+def reported(tree: Tree, name: str) -> dict[str, str]:
+    """What `lsblk` said of a device on the machine that a report is of."""
+    rows = (dict(re.findall(r'([A-Z-]{1,20})="([^"]{0,200})"', line)) for line in (tree.text(LSBLK) or "").splitlines())
+    return next((row for row in rows if row.get("KNAME") == name), {})
 
 
 def texts(tree: Tree, folder: str, skip: frozenset[str] = frozenset()) -> dict[str, str]:

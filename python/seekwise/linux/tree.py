@@ -29,6 +29,16 @@ class Tree(ABC):
     """Files below one root. Paths are absolute strings within the tree."""
 
     root: Path
+    _steps = bounds.CAPTURE_STEPS
+    _read = bounds.CAPTURE_READ_BYTES
+
+    @property
+    def spent(self) -> str:
+        """Why the rest of a captured tree is not read, as a sentence; empty while its budget lasts."""
+        if self.live or (self._steps > 0 and self._read > 0):
+            return ""
+        most = f"{bounds.CAPTURE_READ_BYTES >> 20} MiB" if self._steps > 0 else f"{bounds.CAPTURE_STEPS:,} steps"
+        return f"reading this tree takes more than {most}: its rest counts as missing"
 
     @property
     def live(self) -> bool:
@@ -49,10 +59,13 @@ class Tree(ABC):
     def _names(self, path: str) -> list[str]: ...
 
     def resolve(self, path: str) -> str | None:
-        """The path with every symbolic link followed; None where it leads nowhere."""
+        """The path with every symbolic link followed; None where it leads nowhere, and when the budget is spent."""
+        if self.spent:
+            return None
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
         done: list[str] = []
         links = 0
+        self._steps -= len(todo)
         while todo:
             part = todo.pop()
             if part in ("", "."):
@@ -73,6 +86,7 @@ class Tree(ABC):
                 if target.startswith("/"):
                     done.clear()
                 todo.extend(reversed(target.split("/")))
+                self._steps -= len(todo)
                 continue
             done.append(part)
         return "/" + "/".join(done)
@@ -91,7 +105,9 @@ class Tree(ABC):
     def bytes(self, path: str, most: int = bounds.CAPTURE_FILE_BYTES) -> bytes | None:
         """The first `most` bytes; None where no such file can be read."""
         resolved = self.resolve(path)
-        return None if resolved is None else self._bytes(resolved, most)
+        content = None if resolved is None else self._bytes(resolved, most)
+        self._read -= len(content or b"")
+        return content
 
     def text(self, path: str) -> str | None:
         """The file's text without surrounding white space; None where it cannot be read."""
@@ -113,7 +129,16 @@ class Tree(ABC):
     def names(self, path: str) -> list[str]:
         """Names in a folder, sorted; empty where there is none."""
         resolved = self.resolve(path)
-        return [] if resolved is None else sorted(self._names(resolved))
+        names = [] if resolved is None else sorted(self._names(resolved))
+        self._steps -= len(names)
+        return names
+
+    def is_executable(self, path: str) -> bool:
+        """Whether a file may be started; true where the tree does not keep that."""
+        return self._is_executable(self.resolve(path) or path)
+
+    def _is_executable(self, path: str) -> bool:
+        return True
 
     def exists(self, path: str) -> bool:
         """Follows links: False for a link whose target is missing."""
@@ -159,6 +184,12 @@ class FolderTree(Tree):
                 return content
         except (OSError, ValueError):
             return None
+
+    def _is_executable(self, path: str) -> bool:
+        try:
+            return bool(os.lstat(self._prefix + path).st_mode & 0o111)
+        except (OSError, ValueError):
+            return True
 
     def _names(self, path: str) -> list[str]:
         try:

@@ -61,6 +61,7 @@ def going(run_id: str) -> Iterator[None]:
     """Held while a run goes on, and by nobody else: two processes that finish one run would do its trials twice."""
     folder = state_folder() / "runs"
     try:
+        files.make_private(folder.parent, 0o755)
         files.make_private(folder)
         path = folder / f"{_file_name(run_id)}.lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

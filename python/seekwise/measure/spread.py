@@ -1,31 +1,23 @@
-"""Simulated trials on other processes: `--workers N` of this machine, or `--on tcp://…`, the workers of a Dask
-scheduler that is running.
+"""Simulated trials on other machines: `--on tcp://…`, the workers of a Dask scheduler that is running. On this machine the
+core's own threads run them, `--workers N` of them.
 
 A trial is (study, seed, version) and nothing else: wherever it runs, its record is the same. Trials are handed out in
-batches; a batch whose worker dies is done again: here by a new process, over there by Dask. Processes of this machine
-talk through pipes: no port is opened, and none of the named semaphores of `multiprocessing` stays behind a killed run.
+batches; a batch whose worker dies is done again by Dask.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import logging
-import os
-import pickle
 import re
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent import futures
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
-from queue import SimpleQueue
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.linux import memory
-from seekwise.linux.tree import open_tree
 
 if TYPE_CHECKING:
     from seekwise.measure.worker import Batch, Done, Identity
@@ -42,78 +34,59 @@ BATCH_S = 1.0
 """Seconds that a batch should take; handing it out takes some milliseconds."""
 TRIALS_MAX = 200
 """Trials in a batch: their rows are some 8 KB each, sent at once."""
-DEATHS_MAX = 3
 CONNECT_S = 10
 WORKERS_S = 30
-WORKER_BYTES = 100 * 10**6
-"""Of a local worker, less what it shares with others: 65 MB before its first trial."""
 RESUME = "`seekwise run --resume last` finishes the run"
 
 
-@dataclass(frozen=True)
-class Where:
-    """Local workers, or the address of a scheduler, `tcp://HOST:PORT` or `tls://HOST:PORT`."""
-
-    workers: int | None = None
-    address: str = ""
-
-
-def parse(on: str | None, workers: int | None) -> Where | None:
-    """What `--on` and `--workers` name; None for this process alone. Raises UsageError for what is neither."""
+def parse(on: str | None) -> str | None:
+    """The scheduler's address that `--on` names. Raises UsageError for what is none."""
     if on is None:
-        return None if workers is None else Where(workers)
+        return None
     match = re.fullmatch(r"(dask|tcp|tls)://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?", on)
     if match is None or not 0 < int(match[3]) < 65536:
         raise UsageError(f"`--on {on}` names no Dask scheduler", hint="for example: --on tcp://10.0.0.5:8786")
-    if workers is not None:
-        raise UsageError(f"the scheduler {on} has workers of its own", hint="leave `--workers` out")
-    return Where(address=f"{'tls' if match[1] == 'tls' else 'tcp'}://{match[2]}:{match[3]}")
+    return f"{'tls' if match[1] == 'tls' else 'tcp'}://{match[2]}:{match[3]}"
 
 
-def check(backend: str, place: Where | None) -> None:
+def check(backend: str, address: str | None, threads: int | None) -> None:
     """Raises UsageError for a backend whose trials belong to one machine, MissingError for what is not there."""
-    if place is None:
+    if address is None and threads is None:
         return
     if backend != "simulated":
         raise UsageError(
-            f"only simulated trials run elsewhere; the `{backend}` backend uses this machine's own storage and kernel",
+            f"only simulated trials run side by side or elsewhere; the `{backend}` backend uses this machine's own storage and kernel",
             hint="leave `--on` and `--workers` out, or add `--backend simulated`",
         )
-    if place.address and importlib.util.find_spec("distributed") is None:
+    if address is not None and threads is not None:
+        raise UsageError(f"the scheduler {address} has workers of its own", hint="leave `--workers` out")
+    if address is not None and importlib.util.find_spec("distributed") is None:
         raise MissingError("`--on` needs Dask, which is not installed", hint="pip install 'seekwise[dask]'")
-    if place.workers:
-        there = memory.available_bytes(open_tree())
-        if there is not None and (most := there // WORKER_BYTES) < place.workers:
-            raise MissingError(
-                f"{place.workers} workers need about {place.workers * WORKER_BYTES / 1e9:.3g} GB of memory, and {there / 1e9:.3g} GB are free",
-                hint=f"`--workers {max(min(most, os.cpu_count() or 1), 1)}`, or more machines with `--on`",
-            )
 
 
-def over(chosen: Backend, backend: str, place: Where | None) -> Backend:
-    """The backend with its trials spread, if that was asked for."""
-    check(backend, place)
-    if place is None:
-        return chosen
+def over(chosen: Backend, backend: str, address: str | None, threads: int | None) -> Backend:
+    """The backend with its trials on so many of the core's threads, or on a scheduler's workers, if that was asked for."""
+    check(backend, address, threads)
     simulated: Any = chosen
-    return SpreadBackend(simulated, place)
+    if threads is not None:
+        simulated.processors = threads
+    return chosen if address is None else SpreadBackend(simulated, address)
 
 
 class SpreadBackend:
-    """The simulated backend with its trials on other processes."""
+    """The simulated backend with its trials on the workers of a scheduler."""
 
     provenance: Provenance = "simulated"
 
-    def __init__(self, backend: SimulatedBackend, place: Where) -> None:
-        self._backend, self._place = backend, place
+    def __init__(self, backend: SimulatedBackend, address: str) -> None:
+        self._backend, self._address = backend, address
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
         """As the simulated backend does, on this machine."""
         return self._backend.describe(study)
 
     def check(self, plan: Plan) -> None:
-        """Raises MissingError (exit status 4) for what is not there, then whatever the simulated backend refuses."""
-        check("simulated", self._place)
+        """Raises whatever the simulated backend refuses."""
         self._backend.check(plan)
 
     @contextmanager
@@ -122,14 +95,9 @@ class SpreadBackend:
         models."""
         from seekwise.measure import worker
 
-        check("simulated", self._place)
         with self._backend.session(plan, run_id, say) as local:
             wanted = worker.identity(_models(local.systems))
-            workers: LocalWorkers | DaskWorkers = (
-                DaskWorkers(self._place.address, wanted)
-                if self._place.address
-                else LocalWorkers(self._place.workers or 1)
-            )
+            workers = DaskWorkers(self._address, wanted)
             with closing(workers):
                 say(f"{workers.count} worker{'s' if workers.count > 1 else ''}")
                 yield WorkersSession(workers, local, wanted)
@@ -148,9 +116,9 @@ def _models(systems: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 class WorkersSession:
-    """Trials of one run on other processes (`simulate.protocol.SpreadSession`)."""
+    """Trials of one run on other machines (`simulate.protocol.SpreadSession`)."""
 
-    def __init__(self, workers: LocalWorkers | DaskWorkers, local: SimulatedSession, wanted: Identity) -> None:
+    def __init__(self, workers: DaskWorkers, local: SimulatedSession, wanted: Identity) -> None:
         self._workers, self._local, self._wanted = workers, local, wanted
 
     @property
@@ -234,69 +202,6 @@ def excerpt(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, tuple[Trial, ...
         for trial in trials
     )
     return part, moved
-
-
-class LocalWorkers:
-    """Processes of this machine, a thread for each that gives it batches."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self._is_open = True
-        self._threads = futures.ThreadPoolExecutor(count)
-        self._processes = {_started() for _ in range(count)}
-        self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-        for process in self._processes:
-            self._idle.put(process)
-
-    def submit(self, batch: Batch) -> futures.Future[Done]:
-        """To a process that is free, or the next that will be."""
-        return self._threads.submit(self._carried_out, batch)
-
-    def close(self) -> None:
-        """Ends the processes, whatever they are at."""
-        self._is_open = False
-        for process in list(self._processes):
-            process.kill()
-        self._threads.shutdown(cancel_futures=True)
-        for process in self._processes:
-            process.kill()
-            with suppress(BrokenPipeError):  # of a batch that it had not read
-                process.communicate()
-
-    def _carried_out(self, batch: Batch) -> Done:
-        process = self._idle.get()
-        try:
-            for _ in range(DEATHS_MAX):
-                try:
-                    assert process.stdin is not None and process.stdout is not None
-                    pickle.dump(batch, process.stdin)
-                    process.stdin.flush()
-                    answer: Done | Exception = pickle.load(process.stdout)
-                except (OSError, EOFError, pickle.UnpicklingError):
-                    if not self._is_open:
-                        raise
-                    process.kill()
-                    process.wait()
-                    self._processes.remove(process)
-                    process = _started()
-                    self._processes.add(process)
-                    continue
-                if isinstance(answer, Exception):
-                    raise answer
-                return answer
-        finally:
-            self._idle.put(process)
-        key = batch.plan.combinations[batch.trials[0].combination].key
-        raise SeekwiseError(
-            f"trial {batch.trials[0].index + 1} ({key}) or one of the {len(batch.trials) - 1} after it ended its worker {DEATHS_MAX} times",
-            hint=f"is there enough memory? {RESUME}",
-        )
-
-
-def _started() -> subprocess.Popen[bytes]:
-    # -P: modules in the working folder may be another user's.
-    words = [sys.executable, "-P", "-c", "from seekwise.measure.worker import main; main()"]
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 class DaskWorkers:

@@ -21,12 +21,13 @@ from seekwise import _core, drive_names, schedulers, suggestion
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.predicted import Recorded
 from seekwise.release import release
+from seekwise.simulate.spec import Described
 from seekwise.simulate.trial_spec import KERNEL_DEFAULT, default_scheduler, describe, probe_phase, spec_of_trial
 from seekwise.store.database import Run, now
 from seekwise.store.percentiles import merged
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.trace.columns import Notes
-from seekwise.trace.load import FOREGROUND, RECORDED, Group, TracedLoad, recorded_percentile_ns
+from seekwise.trace.load import FOREGROUND, MAIN_SHARE, RECORDED, Group, TracedLoad, recorded_percentile_ns
 from seekwise.workload.study import factors
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.plan import Combination, Load, Plan, PlannedPhase, Setting, SystemFacts, Trial, trial_seed
@@ -62,7 +63,7 @@ class CandidateStorage:
     values: dict[str, Value]
     spec: dict[str, object]
     """The trial without its phases."""
-    described: dict[str, Any]
+    described: Described
 
 
 def parse_vary(words: Sequence[str]) -> dict[str, list[str]]:
@@ -289,8 +290,8 @@ def run_of(
 def recorded_of(load: TracedLoad) -> Recorded:
     """The foreground in the trace."""
     front = [load.groups[number] for number in members(load.groups, FOREGROUND)]
-    first = min((group.first_ns for group in front), default=0)
-    elapsed_s = max(max((group.last_ns for group in front), default=1) - first, 1) / 1e9
+    timed = [load.groups[number] for number in timed_members(load.groups, FOREGROUND)]
+    elapsed_s = max(max(group.last_ns for group in timed) - min(group.first_ns for group in timed), 1) / 1e9
     count = sum(group.requests for group in front)
     waiting = sum(sum(group.hows.values()) for group in front)
     return Recorded(
@@ -305,9 +306,9 @@ def recorded_of(load: TracedLoad) -> Recorded:
 
 def stack_lines(settings: Sequence[CandidateStorage]) -> list[str]:
     """Each storage once, in words."""
-    from seekwise.simulate.simulated import _stack
+    from seekwise.simulate.drive_trials import stack_lines
 
-    return list(dict.fromkeys(line for setting in settings for line in _stack(setting.described)))
+    return list(dict.fromkeys(line for setting in settings for line in stack_lines(setting.described)))
 
 
 def seeds_of(seed: int, count: int) -> list[int]:
@@ -331,6 +332,13 @@ def members(groups: Sequence[Group], key: str) -> list[int]:
     return front or list(range(len(groups)))
 
 
+def timed_members(groups: Sequence[Group], key: str) -> list[int]:
+    """Of these groups those whose requests say when the load began and ended: not the single one that came before it."""
+    own = members(groups, key)
+    most = max(groups[number].requests for number in own)
+    return [number for number in own if groups[number].requests * MAIN_SHARE >= most]
+
+
 def _operation(groups: Sequence[Group], key: str) -> str:
     kinds = {groups[number].operation for number in members(groups, key) if groups[number].requests}
     return kinds.pop() if len(kinds) == 1 else "mixed"
@@ -338,14 +346,14 @@ def _operation(groups: Sequence[Group], key: str) -> str:
 
 def phase_of(result: dict[str, Any], groups: Sequence[Group], key: str) -> Phase:
     """What programs of one group saw, as a phase of a record."""
-    own = members(groups, key)
+    own, timed = members(groups, key), timed_members(groups, key)
     jobs = [result["jobs"][number] for number in own]
     bins = merged({int(upper): count for upper, count in job["latency_bins"].items()} for job in jobs)
     ios = sum(job["ios"] for job in jobs)
     ended = max(
-        (thread["ended_ns"] for thread in result["threads"] if thread["job"] in own), default=result["elapsed_ns"]
+        (thread["ended_ns"] for thread in result["threads"] if thread["job"] in timed), default=result["elapsed_ns"]
     )
-    began = min((groups[number].first_ns for number in own if groups[number].requests), default=0)
+    began = min(groups[number].first_ns for number in timed)
     cpu = result["cpu"]
     return Phase(
         operation=_operation(groups, key),

@@ -6,12 +6,8 @@ A worker whose models differ from ours would give other numbers under our name: 
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
-import pickle
-import signal
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +22,6 @@ from seekwise.workload.study.plan import Plan, Trial
 from seekwise.workload.study.study import Study, System
 
 KINDS = {"drive": _core.drive_model, "controller": _core.controller_model, "host": _core.host_model}
-PR_SET_PDEATHSIG = 1
-"""Linux v6.12 include/uapi/linux/prctl.h."""
 
 
 @dataclass(frozen=True)
@@ -105,24 +99,3 @@ def simulate(batch: Batch) -> Done:
     session = SimulatedSession(batch.plan, batch.run_id, batch.systems, batch.study, processors=1)
     rows = tuple(codec.row(record) for record in session.run(list(batch.trials), batch.attempts))
     return Done(rows, time.perf_counter() - began)
-
-
-def main() -> None:
-    """A worker of this machine: batches by standard input, answers by standard output, until the run closes it or
-    dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run takes Ctrl-C and ends its workers
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints does not get between the answers
-    answer: object
-    while True:
-        try:
-            batch = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        try:
-            answer = simulate(batch)
-        except Exception as error:  # noqa: BLE001 (raised again in the run)
-            answer = error
-        pickle.dump(answer, answers)
-        answers.flush()

@@ -1,4 +1,4 @@
-"""What a run advises to set, whichever way it was measured: shown, as a document, and as values that `apply` sets."""
+"""What a run advises to set, whichever way it was measured: shown, and as a document."""
 
 from __future__ import annotations
 
@@ -6,35 +6,31 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 from rich.console import Console
 from rich.table import Table
 
-from seekwise.errors import UsageError
-from seekwise.judge import workloads
-from seekwise.judge.candidates import NOT_LONG_ENOUGH
+from seekwise.judge.changes import StudyAsked, TuneAsked, asked
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.for_use import ForSystem, Weighing, choices_for, competition, for_workload, per_drive
-from seekwise.judge.outcome import LiveOutcome, for_purpose, no_verdict
-from seekwise.judge.study_outcome import StudyOutcome, combination_name, wanted
-from seekwise.judge.system_choices import OVERALL, SystemChoice
-from seekwise.judge.workloads import OperationMix, Weighed, WeighedSetting
+from seekwise.judge.for_use import ForSystem
+from seekwise.judge.outcome import Outcome
+from seekwise.judge.study_outcome import StudyOutcome, combination_name
+from seekwise.judge.system_choices import NOT_LONG_ENOUGH, SystemChoice
+from seekwise.judge.workloads import Weighed, WeighedSetting
 from seekwise.number_text import plain_settings, three
 from seekwise.report import terminal, tune_answer, use_answer
 from seekwise.report.content import Advice, ReportContent
 from seekwise.report.layout import WIDTH, plain_table, print_columns, print_lines, say, wrapped
-from seekwise.report.outcome import times
+from seekwise.report.outcome import content_of, times
 from seekwise.report.rows import trial_rows
 from seekwise.store import operations
 from seekwise.store.record import Record
-from seekwise.workload.live_plan import Changes
 from seekwise.workload.purpose import PURPOSES
 from seekwise.workload.study.plan import Plan
 
 REGRET_SHOWN = 0.005
-METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "CPU eff."}
+METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "MB per CPU s"}
 
 
 @dataclass(frozen=True)
@@ -107,150 +103,123 @@ class SystemsAdvice:
     systems: Sequence[SystemChoice]
 
 
-def not_here(run_id: str, provenance: str) -> UsageError:
-    """What was simulated, or measured by another tool or elsewhere, is no reason to set anything here."""
-    return UsageError(
-        f"run {run_id} did not measure this machine ({provenance})",
-        "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
-    )
-
-
 @dataclass(frozen=True)
-class _TuneAdvice:
-    outcome: LiveOutcome
-    choice: Choice
-    purpose: str | None
+class TuneAdvised:
+    """What a run of `tune` advises to set, for everything or for one purpose."""
 
-    def to_apply(self) -> tuple[Changes, str]:
-        """(values to set, why); no values where what is in force stays. UsageError for what was not measured on this
-        machine."""
-        plan, run_id = self.outcome.plan, self.outcome.run.run_id
-        if plan.provenance != "measured":
-            raise not_here(run_id, plan.provenance)
-        if divided := self.outcome.divided:
-            wants = (
-                f"{purpose} {'keeps' if setting == plan.in_force.label else 'wants'} {setting}"
-                for purpose, setting in divided.items()
-            )
-            raise UsageError(
-                f"run {run_id} has no one setting for everything: {', '.join(wants)}",
-                " or ".join(f"`--for {purpose}`" for purpose in divided),
-            )
-        changes = plan.candidate(self.choice.setting).changes if self.choice.changes else {}
-        return changes, f"run {run_id}: {tune_answer.headline(self.outcome).rstrip('.')}"
+    asked: TuneAsked
+    content: ReportContent
+    """Of what was asked for."""
+
+    def reason(self) -> str:
+        """Why, as `apply` writes it down."""
+        return f"run {self.content.run_id}: {self.content.advice.headline.rstrip('.')}"
 
     def document(self) -> TuneAdvice:
-        outcome = self.outcome
+        """What `advise --json` prints."""
+        said, choice = self.content.advice, self.asked.choice
         return TuneAdvice(
-            outcome.run.run_id,
-            self.purpose,
-            tune_answer.headline(outcome),
-            outcome.choice,
-            outcome.lines.set,
-            outcome.lines.undo,
+            self.content.run_id, self.asked.purpose, said.headline, choice, said.set_lines, said.undo_lines
         )
 
+    def sets(self, run: str) -> str | None:
+        """The command that sets it; None with nothing to change, where `apply` would only say so."""
+        return tune_answer.apply_command(self.asked.outcome, run, self.asked.purpose)
+
     def show(self, console: Console) -> None:
-        for line in tune_answer.lines(self.outcome, width=console.width):
-            say(line, console)
-        if self.purpose is None and (known := self.outcome.decided.by_purpose):
+        """The answer, and the command that sets it."""
+        terminal.print_run(self.content, console, shows_all="")
+        if self.asked.purpose is None and (known := self.asked.outcome.decided.by_purpose):
             options = " or ".join(f"`--for {name}` ({PURPOSES[name]})" for name in known)
             print_lines([f"For one purpose: {options}."], console)
-        command = tune_answer.next_command(self.outcome, self.outcome.run.run_id, self.purpose)
-        if command.startswith("sudo seekwise apply"):
+        if command := self.sets(self.content.run_id):
             say(f"next: {command}", console)
 
 
+def _alone(content: ReportContent, advice: Advice) -> ReportContent:
+    """The advice without the tables of the whole run."""
+    return replace(content, advice=advice, question=None, table=None, arrays=(), systems=())
+
+
 @dataclass(frozen=True)
-class _StudyAdvice:
-    outcome: StudyOutcome
+class StudyAdvised:
+    """What a run of a study advises to set, for everything or for one use, on one system or each."""
+
+    asked: StudyAsked
     content: ReportContent
-    purpose: str | None
-    system: str | None
-    workload: OperationMix | None
+    """Of the whole run."""
 
-    @cached_property
-    def drives(self) -> tuple[ForSystem, ...]:
-        """What was measured on this machine: each of its systems is told what suits it, and `apply` sets it."""
-        return per_drive(self.outcome, self.workload, self.system)
+    @property
+    def outcome(self) -> StudyOutcome:
+        """The judged run."""
+        return self.asked.outcome
 
-    @cached_property
-    def has_systems(self) -> bool:
-        """Whether several systems are told what suits them, each in a row."""
-        return self.system is None and len(competition(self.outcome, None)[1]) > 1
+    def reason(self) -> str:
+        """Why, as `apply` writes it down; of each drive where there are several."""
+        drives = self.asked.drives
+        said = [(drive.system, use_answer.of_system(drive, self.content).headline.rstrip(".")) for drive in drives]
+        headlines = [f"{system}: {headline}" if len(said) > 1 else headline for system, headline in said]
+        return f"run {self.content.run_id}: {'; '.join(headlines or [self.content.advice.headline.rstrip('.')])}"
 
-    @cached_property
-    def weighing(self) -> Weighing | None:
-        """What the use wants; None where none was named and settings compete on one system."""
-        chosen, _ = competition(self.outcome, self.system)
-        # One of several systems, and nothing said about its work: all operations alike.
-        workload = OVERALL if self.workload is None and chosen is not None else self.workload
-        return for_workload(self.outcome, workload, chosen) if workload else None
-
-    def to_apply(self) -> tuple[Changes, str]:
-        run_id, plan = self.outcome.run.run_id, self.outcome.plan
-        if not self.drives and plan.backend != "kernel":
-            raise not_here(run_id, plan.backend)
-        if not self.drives:
-            raise UsageError(
-                f"the systems of run {run_id} are alternatives on the same drives",
-                "`sudo seekwise tune PATH` measures; `--device sda --set scheduler=bfq` takes what you name, with `--print udev` too",
-            )
-        many = len(self.drives) > 1
-        said = [(drive.system, use_answer.of_system(drive, self.content).headline) for drive in self.drives]
-        headlines = [f"{system}: {headline}" if many else headline for system, headline in said]
-        changes: Changes = {}
-        for drive in self.drives:
-            changes |= wanted(drive.setting, drive.outcome.plan) if drive.setting is not None else {}
-        return changes, f"run {run_id}: {'; '.join(text.rstrip('.') for text in headlines)}"
+    def sets(self, run: str) -> str | None:
+        """The command that sets it; None with nothing to change, where `apply` would only say so."""
+        if not self.asked.has_changes:
+            return None
+        words = f" --for {shlex.quote(self.asked.purpose)}" if self.asked.purpose else ""
+        system = f" --system {shlex.quote(self.asked.system)}" if self.asked.system else ""
+        return self.outcome.run.typed(f"sudo seekwise apply {run}{words}{system}")
 
     def document(self) -> RunAdvice | SystemsAdvice:
-        if self.drives:
-            first = self.drives[0]
+        """What `advise --json` prints."""
+        if self.asked.drives:
+            first = self.asked.drives[0]
             weighed = first.weighing.weighed if first.weighing else None
             made = _document(self.outcome, use_answer.of_system(first, self.content), weighed)
-            return replace(made, systems=[_system(drive, self.content) for drive in self.drives])
-        if self.has_systems:
+            return replace(made, systems=[_system(drive, self.content) for drive in self.asked.drives])
+        if self.asked.has_systems:
             return SystemsAdvice(self.outcome.run.run_id, self.outcome.provenance, self._choices())
-        if self.weighing is None:
+        if self.asked.weighing is None:
             return _document(self.outcome, self.content.advice, None)
-        advice = use_answer.of_use(self.weighing, self.outcome.plan)
-        return _document(self.outcome, advice, self.weighing.weighed)
+        advice = use_answer.of_use(self.asked.weighing, self.outcome.plan)
+        return _document(self.outcome, advice, self.asked.weighing.weighed)
 
     def _choices(self) -> list[SystemChoice]:
         """What to set on each system, for one use or for all that the study asks about."""
-        if self.workload is None:
+        if self.asked.workload is None:
             return [choice for choice in self.content.advice.choices if not choice.threads]
-        return choices_for(self.outcome, self.workload)
+        return self.asked.choices()
 
     def show(self, console: Console) -> None:
-        on = f", system {self.system}" if self.system and not self.drives else ""
+        """The answer, and the command that sets it."""
+        on = f", system {self.asked.system}" if self.asked.system and not self.asked.drives else ""
         run = self.outcome.run
         say(f"run {run.run_id}, study {run.study_name}{on}, {self.outcome.provenance}\n", console)
-        if self.drives:
+        if self.asked.drives:
             self._show_drives(console)
-        elif self.has_systems:
+        elif self.asked.has_systems:
             self._show_systems(console)
-        elif self.weighing is None:
+        elif self.asked.weighing is None:
             terminal.print_answer(self.content, console)
         else:
-            weighed = self.weighing.weighed
-            advice = use_answer.of_use(self.weighing, self.outcome.plan)
-            terminal.print_advice(replace(self.content, advice=advice), console)
+            weighed = self.asked.weighing.weighed
+            advice = use_answer.of_use(self.asked.weighing, self.outcome.plan)
+            terminal.print_answer(_alone(self.content, advice), console)
             say(f"\n{weighed.workload.name}: {weighed.workload.meaning}", console)
             _print_throughputs(console, self.content.records, weighed)
             _print_weighed(console, weighed, self.outcome.plan)
+        if command := self.sets(self.content.run_id):
+            say(f"\nnext: {command}", console)
 
     def _show_drives(self, console: Console) -> None:
         many = len(self.outcome.plan.systems) > 1
-        for drive in self.drives:
+        for drive in self.asked.drives:
             if many:
                 say(f"{drive.system} ({', '.join(drive.devices)})", console)
-            if self.workload is None and not many:
+            if self.asked.workload is None and not many:
                 terminal.print_answer(self.content, console)
             else:
                 advice = use_answer.of_system(drive, self.content)
-                terminal.print_advice(replace(self.content, advice=advice), console)
+                terminal.print_answer(_alone(self.content, advice), console)
             if drive.weighing is not None:
                 console.print()
                 _print_throughputs(
@@ -259,18 +228,8 @@ class _StudyAdvice:
                     drive.weighing.weighed,
                 )
                 _print_weighed(console, drive.weighing.weighed, drive.outcome.plan)
-        if self.workload is not None:
-            say(f"\n{self.workload.name}: {self.workload.meaning}", console)
-        if command := self.sets(self.outcome.run.run_id):
-            say(f"\nnext: {command}", console)
-
-    def sets(self, run: str) -> str | None:
-        """The command that sets it; None with nothing to change, where `apply` would only say so."""
-        if not any(drive.setting is not None for drive in self.drives):
-            return None
-        words = f" --for {shlex.quote(self.purpose)}" if self.purpose else ""
-        system = f" --system {shlex.quote(self.system)}" if self.system else ""
-        return self.outcome.run.typed(f"sudo seekwise apply {run}{words}{system}")
+        if self.asked.workload is not None:
+            say(f"\n{self.asked.workload.name}: {self.asked.workload.meaning}", console)
 
     def _show_systems(self, console: Console) -> None:
         choices = self._choices()
@@ -282,41 +241,25 @@ class _StudyAdvice:
         for name in dict.fromkeys(choice.system for choice in choices):
             row = {choice.use: choice.text for choice in choices if choice.system == name}
             table.add_row(name, *(row.get(use, "–") for use in uses))
-        if self.workload is None:
+        if self.asked.workload is None:
             print_lines([self.content.advice.headline], console, style="bold")
             console.print()
         console.print(table)
-        words = " ".join(choice.text for choice in choices)
         console.print()
-        if NOT_LONG_ENOUGH in words:
+        if any(choice.is_little_known or not choice.named for choice in choices):
             say(f"`{NOT_LONG_ENOUGH}`: the fastest so far; another one may be as good.", console)
         run = self.outcome.run
         say(f"next: {run.typed(f'seekwise advise {run.run_id} --system NAME')}", console)
 
 
-Advised = _TuneAdvice | _StudyAdvice
-"""What to set, for everything or for one use: as values to apply, as a document, and shown with the command that sets
-it."""
+Advised = TuneAdvised | StudyAdvised
 
 
-def of_tune(outcome: LiveOutcome, purpose: str | None, system: str | None) -> Advised:
-    """Of a live-switched run. UsageError for a system, of which it has one, and for what it did not measure."""
-    if system is not None:
-        raise UsageError(
-            f"run {outcome.run.run_id} of `tune` has one target, so it takes no `--system`", "leave out --system"
-        )
-    asked = for_purpose(outcome, purpose) if purpose is not None else outcome
-    if (choice := asked.choice) is None:
-        reason = no_verdict(outcome) or "no period was measured"
-        raise UsageError(
-            f"run {outcome.run.run_id} advises nothing: {reason}", hint="`sudo seekwise tune PATH` measures"
-        )
-    return _TuneAdvice(asked, choice, purpose)
-
-
-def of_study(outcome: StudyOutcome, content: ReportContent, purpose: str | None, system: str | None) -> _StudyAdvice:
-    """Of a run of a study: for each drive of this machine, for each of several systems, or for what competes on one."""
-    return _StudyAdvice(outcome, content, purpose, system, workloads.find(purpose) if purpose else None)
+def of(content: ReportContent, outcome: Outcome, purpose: str | None = None, system: str | None = None) -> Advised:
+    """`content`: of that whole run. UsageError for a use or system that it did not measure."""
+    found = asked(outcome, purpose, system)
+    shown = content if found.outcome is outcome else content_of(found.outcome)
+    return TuneAdvised(found, shown) if isinstance(found, TuneAsked) else StudyAdvised(found, shown)
 
 
 def _print_throughputs(console: Console, records: Sequence[Record], weighed: Weighed) -> None:

@@ -15,6 +15,7 @@ from seekwise.judge.decision import choose as rule
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.number_text import percent, span
+from seekwise.report import next_programs
 from seekwise.report.metric_words import both_texts, change_text, effect, subject
 from seekwise.workload.purpose import PURPOSES, Purpose
 from seekwise.workload.study.uses import LIMITS
@@ -95,13 +96,25 @@ class UseRow:
 
 def headline(asked: Question) -> str:
     """The answer: what to set, for whom, what it brings and costs, how sure."""
-    choice = asked.choice
+    return together(answers(asked))
+
+
+def together(parts: Sequence[tuple[str, str]]) -> str:
+    """Answers as one text."""
+    return " ".join(text for part in parts for text in part if text)
+
+
+def answers(asked: Question) -> list[tuple[str, str]]:
+    """(what to set and for whom, what that brings and costs) for each purpose that differs; last what else is to be said."""
+    choice, keep = asked.choice, f"Keep {asked.in_force}"
     if choice is None:
-        return f"Not measured long enough to compare anything. Keep {asked.in_force}."
+        return [(f"Not measured long enough to compare anything. {keep}.", "")]
     if not asked.deciding:
-        return f"These are limits of the device and its schedulers, shown apart from any recommendation. Keep {asked.in_force}."
+        apart = "These are limits of the device and its schedulers, shown apart from any recommendation"
+        return [(f"{apart}. {keep}.", "")]
     if choice.is_vetoed:
-        return f"This storage is not steady enough to advise anything: {asked.unsteady}. Keep {asked.in_force}, and measure again when nothing else uses it."
+        unsteady = f"This storage is not steady enough to advise anything: {asked.unsteady}"
+        return [(f"{unsteady}. {keep}, and measure again when nothing else uses it.", "")]
     purposes = asked.purposes
     wanted = {purpose.setting for purpose in purposes.values()}
     # A named gain that is not advised is said with its price, whatever it is for.
@@ -117,7 +130,7 @@ def headline(asked: Question) -> str:
         whole = next(iter(purposes.values())) if len(wanted) == 1 and next(iter(wanted)) != asked.in_force else choice
         said = [_for(asked, whole, f"For {' and '.join(asked.asked)}" if asked.asked else "", None)]
     rest = _rest(asked)
-    return " ".join([*said, rest] if rest else said)
+    return [*said, ("", rest)] if rest else said
 
 
 def may_cost(asked: Question) -> bool:
@@ -134,21 +147,25 @@ def _is_open(purpose: Choice, whole: Choice) -> bool:
     return not purpose.changes and (purpose.alternative is not None or is_hidden)
 
 
-def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) -> str:
-    """`For …: set bfq. Starts 1.4 times quicker (very likely 1.2 to 1.6), copy 20 % slower.`"""
+def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) -> tuple[str, str]:
+    """`For …: set bfq.`, `Starts 1.4 times quicker (very likely 1.2 to 1.6), copy 20 % slower.`"""
     start = f"{whom}: " if whom else ""
     named = " and ".join(asked.asked)
     if choice.changes:
         verb = "set " if start else "Set "
-        gains = _effects(asked, choice.setting, better=True, purpose=purpose)
+        gains = _gains(asked, choice.setting, purpose)
         gains = gains or _effects(asked, choice.setting, better=True, purpose=purpose, probable=True)
-        costs = _effects(asked, choice.setting, better=False, purpose=None, probable=True)
+        costs = [
+            *next_programs.losses(choice.losers),
+            *_effects(asked, choice.setting, better=False, purpose=None, probable=True),
+        ]
         effects = [*gains, *costs]
         if not gains:
             effects = [
                 f"about {percent(choice.expected_gain)} better on average ({100 * choice.p_gain:.0f} % sure)",
                 *costs,
             ]
+        effects += next_programs.unchanged(next_programs.cells(asked.judged, [choice.setting]))
         if not costs and not any(
             standing.verdict == "unknown" for one in asked.judged if (standing := one.standing(choice.setting))
         ):
@@ -156,16 +173,17 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
         if not asked.is_set:
             # What a study compares with is no reader's setting in force.
             effects[0] = f"compared with {_base(asked.in_force, choice.setting)}: {effects[0]}"
-        return f"{start}{verb}{choice.setting}. {_sentence(effects)}"
+        return f"{start}{verb}{choice.setting}.", _sentence(effects)
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
-    if choice.alternative is None and _are_alike(asked):
+    words = {s.verdict for each in asked.deciding for s in each.standings if s.setting != each.base}
+    if choice.alternative is None and words == {"same"}:
         # What follows says it of all settings at once.
-        return f"{keep}."
+        return f"{keep}.", ""
     against = _alternative(asked, choice, purpose)
     if start and against.startswith(":"):
         # One colon in a sentence is enough.
         against = f";{against[1:]}"
-    return f"{keep}{against}" if against else f"{keep}."
+    return (f"{keep}{against}" if against else f"{keep}."), ""
 
 
 def _base(base: str, chosen: str) -> str:
@@ -179,8 +197,8 @@ def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> st
         name = choice.alternative.setting
         sure = f"{100 * choice.alternative.p_better:.0f} %"
         text = f"; {name} is probably better ({sure}, about {percent(choice.alternative.expected_gain)} on average)"
-        gains = _effects(asked, name, better=True, purpose=purpose)
-        costs = _effects(asked, name, better=False, purpose=None)
+        gains = _gains(asked, name, purpose)
+        costs = [*next_programs.losses(choice.losers), *_effects(asked, name, better=False, purpose=None)]
         if gains or costs:
             text += f"{':' if gains else ', but'} {', '.join([*gains, *costs])}"
         return f"{text}."
@@ -213,6 +231,13 @@ def _most_striking(asked: Question, purpose: Purpose | None) -> str | None:
     return best[1] if best else None
 
 
+def _gains(asked: Question, setting: str, purpose: Purpose | None) -> list[str]:
+    """Of programs that nobody measured where that is foretold, then of what was measured itself."""
+    mine = [entry for entry in asked.judged if purpose in (None, entry.purpose)]
+    foretold = next_programs.gains(next_programs.cells(mine, [setting]))
+    return [*foretold, *_effects(asked, setting, better=True, purpose=purpose)]
+
+
 def _effects(
     asked: Question, setting: str, *, better: bool, purpose: Purpose | None, probable: bool = False
 ) -> list[str]:
@@ -230,7 +255,12 @@ def _named_effects(
     named_rows: list[tuple[float, str, Judged, CandidateVerdict]] = []
     for judged in asked.judged:
         standing = judged.standing(setting)
-        if standing is None or standing.ratio is None or not _goes(judged, standing, better=better, probable=probable):
+        if (
+            standing is None
+            or standing.ratio is None
+            or standing.next is not None
+            or not _goes(judged, standing, better=better, probable=probable)
+        ):
             continue
         if better and purpose not in (None, judged.purpose):
             continue
@@ -267,12 +297,6 @@ def _counted(judged: Judged) -> tuple[str, str]:
 def _sentence(effects: Sequence[str]) -> str:
     text = "; ".join(effects)
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def _are_alike(asked: Question) -> bool:
-    """Whether every setting is shown to be level in every figure."""
-    words = {s.verdict for each in asked.deciding for s in each.standings if s.setting != each.base}
-    return words == {"same"}
 
 
 def _rest(asked: Question) -> str:

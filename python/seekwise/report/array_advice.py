@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from seekwise.judge.array_choice import ArrayChoice, choose, rate_ratio, speeds
 from seekwise.judge.arrays import ArrayRow, by_load, load_conditions, long_text, with_states
-from seekwise.number_text import by, listed, three
+from seekwise.number_text import listed, three
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice
+from seekwise.report.metric_words import speed_text
 from seekwise.store import operations
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import counted, time_text
@@ -58,12 +59,12 @@ def _by_load_text(choice: ArrayChoice, safe: Sequence[ArrayRow]) -> str:
     speed = speeds(choice.arrays)
     second = max(others, key=lambda row: speed[row.name])
     gain, load = max((rate_ratio(chosen, second, load, choice.error), load) for load in loads)
-    parts = {second.name: [f"{_load_text(load)} {by(gain, 'faster', of_rate=False)}"] if gain > 1 else []}
+    parts = {second.name: [f"{_load_text(load)} {speed_text(gain)}"] if gain > 1 else []}
     loss, load, name = min(
         (rate_ratio(chosen, row, load, choice.error), load, row.name) for row in others for load in loads
     )
     if loss < 1:
-        parts.setdefault(name, []).append(f"{_load_text(load)} {by(1 / loss, 'slower', of_rate=True)}")
+        parts.setdefault(name, []).append(f"{_load_text(load)} {speed_text(loss)}")
     texts = [f"against {name.partition(',')[0]} {', '.join(said)}" for name, said in parts.items() if said]
     return f" A{'; '.join(texts)[1:]}." if texts else ""
 
@@ -86,18 +87,20 @@ def _as_fast(choice: ArrayChoice) -> Iterator[str]:
 def _extremes(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
     ratios = {load: rate_ratio(row, chosen, load, error) for load in row.combination_throughputs}
     best, worst = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
-    parts = [f"{_load_text(best)} {by(ratios[best], 'faster', of_rate=False)}"] if ratios[best] > 1 else []
-    if ratios[worst] < 1:
-        parts.append(f"{_load_text(worst)} {by(1 / ratios[worst], 'slower', of_rate=True)}")
-    return ", ".join(parts)
+    named = [best] * (ratios[best] > 1) + [worst] * (ratios[worst] < 1)
+    return ", ".join(f"{_load_text(load)} {speed_text(ratios[load])}" for load in named)
 
 
 def _load_text(load: str) -> str:
     """`sequential read with 4 threads` of `seq_read … threads=4 …`."""
-    operation = load.partition(" ")[0]
+    operation, threads = load.partition(" ")[0], threads_words(load)
+    return f"{operations.name(operation).lower()}{f' with {threads}' if threads else ''}"
+
+
+def threads_words(load: str) -> str:
+    """`4 threads` of a key of `combination_throughputs`; empty where it names none."""
     threads = load_conditions(load).get("threads", "")
-    at = f" with {counted(int(threads), 'thread')}" if threads.isdigit() else ""
-    return f"{operations.name(operation).lower()}{at}"
+    return counted(int(threads), "thread") if threads.isdigit() else ""
 
 
 def _states(chosen: ArrayRow, arrays: Sequence[ArrayRow], error: float) -> list[str]:
@@ -108,7 +111,7 @@ def _states(chosen: ArrayRow, arrays: Sequence[ArrayRow], error: float) -> list[
         if row.whole != chosen.name:
             continue
         changes = [
-            f"{_load_text(_load_of(row, name))} {by(chosen.rates_mb_s[name] / throughput, 'slower', of_rate=True)}"
+            f"{_load_text(_load_of(row, name))} {speed_text(throughput / chosen.rates_mb_s[name])}"
             for name, throughput in row.rates_mb_s.items()
             if throughput > 0 and chosen.rates_mb_s.get(name, 0) * (1 - error) > throughput
         ]
@@ -146,18 +149,11 @@ def rates_text(row: ArrayRow) -> str:
 def _compared_with(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
     """What another array offers, and what it costs."""
     parts = [f"{row.name}: {_safety(row)}, {row.capacity_text}"]
-    slower, faster = [], []
-    for load in row.combination_throughputs:
-        ratio = rate_ratio(row, chosen, load, error)
-        if ratio < 1:
-            slower.append(f"{_load_text(load)} {by(1 / ratio, 'slower', of_rate=True)}")
-        elif ratio > 1:
-            faster.append(f"{_load_text(load)} {by(ratio, 'faster', of_rate=False)}")
-    if faster:
-        parts.append(", ".join(faster))
-    if slower:
-        parts.append(", ".join(slower))
-    return "; ".join(parts)
+    ratios = {load: rate_ratio(row, chosen, load, error) for load in row.combination_throughputs}
+    faster, slower = ([load for load in ratios if sign * (ratios[load] - 1) > 0] for sign in (1, -1))
+    for loads in (faster, slower):
+        parts.append(", ".join(f"{_load_text(load)} {speed_text(ratios[load])}" for load in loads))
+    return "; ".join(filter(None, parts))
 
 
 def _refused(row: ArrayRow, chosen: ArrayRow, error: float) -> str:
@@ -171,8 +167,6 @@ def exposure(row: ArrayRow) -> str:
     if row.rebuild_s is None:
         return ""
     loaded = (
-        f"up to {long_text(row.rebuild_loaded_s)} under this load without a pause"
-        if row.rebuild_loaded_s
-        else "longer under load"
+        f"{long_text(row.rebuild_loaded_s)} with database transactions" if row.rebuild_loaded_s else "longer under load"
     )
     return f"{_short(row)}: rebuilding one drive takes {time_text(row.rebuild_s)} alone, {loaded}; until then {during}"

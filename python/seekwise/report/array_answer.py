@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from seekwise.judge.design_choice import ERROR, ArrayResult, DesignChoice, choose
+from seekwise.linux.facts import kernel_version
 from seekwise.number_text import listed, three
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice, QuestionTable
 from seekwise.report.layout import joined
+from seekwise.simulate import trial_spec
 from seekwise.simulate.design import kept
 from seekwise.simulate.design.space import Point, failures_text
 from seekwise.simulate.gain_error import gain_error
 from seekwise.store.record import Record
-from seekwise.workload.study.quantity import time_text
+from seekwise.workload.study.quantity import capacity_text, time_text
 
 ROWS_MOST = 9
 
@@ -76,11 +78,6 @@ class DesignDocument:
     provenance: Literal["simulated"] = "simulated"
 
 
-def capacity_text(count: int) -> str:
-    """`12.3 TB`, or `500 GB`."""
-    return f"{three(count / 1e12)} TB" if count >= 1e12 else f"{three(count / 1e9)} GB"
-
-
 def of_records(records: Sequence[Record]) -> DesignChoice | None:
     """The choice of a stored run of `design`; None for any other run."""
     asked_and_finalists = kept.of_records(records)
@@ -96,8 +93,10 @@ def headline(answer: DesignChoice) -> str:
     else:
         why = "the fastest" if len(answer.level) == 1 else f"as fast as any {WITHIN_MODEL} ({100 * ERROR:.0f} %)"
     throughputs = ", ".join(f"{load} {three(rate)} MB/s" for load, rate in chosen.rates_mb_s.items())
+    told = _settings(answer)
+    settings = f", with {', '.join(told)}" if told else ""
     return (
-        f"Build {chosen.name}, with {_settings(point)}: {capacity_text(array.capacity_bytes)} usable, survives "
+        f"Build {chosen.name}{settings}: {capacity_text(array.capacity_bytes)} usable, survives "
         f"{failures_text(array.survives)}, {why} ({throughputs}; p99 {three(chosen.p99_ms)} ms)."
     )
 
@@ -115,21 +114,49 @@ def advice(answer: DesignChoice, cautions: tuple[str, ...]) -> Advice:
         said.append(f"{fewest.name} is as fast with fewer drives: the load does not need more.")
     if same := _equals_text(answer.chosen):
         said.append(same)
+    if kernel_version(answer.asked.kernel) >= (6, 19):
+        said.append(f"{NEWER_SUPERBLOCK}.")
     return Advice(
-        headline(answer), (*said, _how(answer.asked)), (mdadm(answer.chosen.point),), caution=cautions, recommended=(answer.chosen.name,)
-    )  # fmt: skip
+        headline(answer),
+        (*said, _how(answer.asked)),
+        (mdadm(answer.chosen.point), *_settings(answer).values()),
+        (f"sudo mdadm --stop /dev/md0 && sudo mdadm --zero-superblock {DRIVES}",),
+        caution=cautions,
+        recommended=(answer.chosen.name,),
+    )
 
 
-def _settings(point: Point) -> str:
-    ahead = f", read-ahead {point.read_ahead_kib} KiB" if point.read_ahead_kib else ""
-    return f"scheduler {point.scheduler}, queue depth {point.depth}{ahead}"
+DRIVES = "DRIVE …"
+
+
+def _settings(answer: DesignChoice) -> dict[str, str]:
+    """{what is advised besides the array: the line that sets it}. What the model cannot tell from the kernel's own choice is not advised."""
+    point, equals = answer.chosen.point, answer.chosen.equals
+    usual = trial_spec.default_scheduler(answer.asked.kernel, answer.asked.drive)
+    told = {}
+    if point.scheduler != usual and usual not in equals.get("scheduler", ()):
+        line = f"echo {point.scheduler} | sudo tee /sys/block/NAME/queue/scheduler   # of each drive"
+        told[f"scheduler {point.scheduler}"] = line
+    if "depth" not in equals and point.depth == 1:
+        told[f"queue depth {point.depth}"] = (
+            f"echo {point.depth} | sudo tee /sys/block/NAME/device/queue_depth   # of each drive"
+        )
+    if point.read_ahead_kib and "read_ahead_kib" not in equals:
+        told[f"read-ahead {point.read_ahead_kib} KiB"] = (
+            f"echo {point.read_ahead_kib} | sudo tee /sys/block/md0/queue/read_ahead_kb"
+        )
+    return told
+
+
+NEWER_SUPERBLOCK = "Linux 6.18 and before cannot assemble an array that is created under 6.19 or later"
+"""Its superblock holds the logical block size, in a field that must be 0 for them (commits 62ed1b582246, a4166f1c4893)."""
 
 
 def mdadm(point: Point) -> str:
     """The command that makes the array."""
-    chunk = f" --chunk={point.chunk_kib}K" if point.chunk_kib else ""
+    chunk = f" --chunk {point.chunk_kib}" if point.chunk_kib else ""
     level = point.array.level.removeprefix("raid")
-    return f"mdadm --create /dev/md0 --level={level}{chunk} --raid-devices={point.array.drives} …"
+    return f"sudo mdadm --create /dev/md0 --level {level}{chunk} -n {point.array.drives} {DRIVES}"
 
 
 def table(answer: DesignChoice) -> QuestionTable:

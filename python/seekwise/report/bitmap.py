@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seekwise.judge.arrays import long_text
-from seekwise.judge.bitmap import KINDS, BitmapRow, choose, rows
+from seekwise.judge.bitmap import KINDS, BitmapChoice, BitmapRow, choose, rows
 from seekwise.judge.model_error import OF_THROUGHPUT
 from seekwise.number_text import listed, natural, three
 from seekwise.report.answered import WITHIN_MODEL
@@ -25,8 +25,9 @@ OPTIONS = {
     "lockless": "--bitmap=lockless",
 }
 """Of mdadm(8)."""
-NEEDS = {"lockless": "needs Linux 6.18, mdadm 4.6 and a new array, and is experimental"}
-"""Why a kind that costs no more is not advised all the same (mdadm pull requests 233 and 299, merged in 2026)."""
+NEEDS = {"lockless": "needs Linux 7.0 (6.18 hangs with it), mdadm 4.6 and a new array, and is experimental"}
+"""Why a kind that costs no more is not advised all the same (mdadm pull requests 233 and 299, merged in 2026; Linux
+commits cd1635d844d2, d119bd2e1643)."""
 DEVICE = "--grow /dev/md0"
 OF_LOCK = (
     "Not simulated: CPUs that contend for an internal bitmap's lock. On ramdisks it lost 31 to 47 % of random writes on RAID 1 and 10 and 17 to 25 % on RAID 5; "
@@ -46,23 +47,30 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         else "a full resync after a crash"
     )
     if not known.is_worth_it:
-        headline = f"No bitmap where these writes matter most: {WORDS[chosen]} costs up to {100 * worst[chosen]:.0f} % of them. Without, {hours} is the price."
+        headline = f"No bitmap where these writes matter most: {WORDS[chosen]} costs {_price(known, chosen)}. Without, {hours} is the price."
         advised = "none"
     else:
         needs = f" It {NEEDS[chosen]}." if chosen in NEEDS else ""
-        headline = f"Use {WORDS[chosen]}: it costs {_price(worst[chosen])} and saves {hours}.{needs}"
+        headline = f"Use {WORDS[chosen]}: it costs {_price(known, chosen)} and saves {hours}.{needs}"
         advised = chosen
     for kind in worst:
         if kind != chosen:
             name = WORDS[kind][:1].upper() + WORDS[kind][1:]
             but = f", but {NEEDS[kind]}" if kind in NEEDS else ""
-            price = f"is as good {WITHIN_MODEL}" if kind in known.alike else f"costs {_price(worst[kind])}"
+            price = f"is as good {WITHIN_MODEL}" if kind in known.alike else f"costs {_price(known, kind)}"
             headline += f" {name} {price}{but}."
     return Advice(headline, (OF_LOCK,), *_commands(advised), caution=cautions)
 
 
-def _price(cost: float) -> str:
-    return f"up to {100 * cost:.0f} % of random writes" if cost > OF_THROUGHPUT else "nothing that the model can tell"
+def _price(known: BitmapChoice, kind: str) -> str:
+    """`up to 99 % of random writes over the whole array, 44 % in a working set`."""
+    most, usual = known.costs[kind], known.usual[kind]
+    if most <= OF_THROUGHPUT:
+        return "nothing that the model can tell"
+    if usual >= most:
+        return f"up to {100 * most:.0f} % of random writes, in a working set as over the whole array"
+    within = f"{100 * usual:.0f} %" if usual > OF_THROUGHPUT else "nothing"
+    return f"up to {100 * most:.0f} % of random writes over the whole array, {within} in a working set"
 
 
 def _commands(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,4 +1,5 @@
-"""Why one setting is faster: one second of the loads in which settings differ most, request by request.
+"""Why one setting is faster: one second of the load in which settings differ most, request by request, in one picture
+and four sentences at most.
 
 Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one
 I/O is split into parts that add up: seek, rotation, transfer, the drive's own work, and the time in which the drive had
@@ -10,30 +11,35 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
 from seekwise.judge.arrays import load_words
 from seekwise.number_text import three
-from seekwise.report import waits
 from seekwise.report.charts import close_up_svg
 from seekwise.report.looks import Look, Looks
-from seekwise.report.waits import Column, Waits
+from seekwise.report.metric_words import shown_setting
 from seekwise.simulate import close_up as again
+from seekwise.simulate.spec import Spec
 from seekwise.store import operations
 from seekwise.store.record import Record
-from seekwise.trace.close_up import CloseUp, cut, threads_of
+from seekwise.trace.close_up import CloseUp, cut
 from seekwise.trace.excerpt import Traced
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.study import combination_key
-from seekwise.workload.study.quantity import counted
+from seekwise.workload.study.quantity import counted, latency_text
 
-LOADS_MOST = 3
 SETTINGS_MOST = 4
+SENTENCES_MOST = 4
 DIFFERENT = 0.03
 """Settings closer than this share in a stretch are called alike: the rule's threshold of the rate."""
+FIGURE_TIMES = 1.2
+"""Times in which another figure must differ to be named."""
+DIRECTION_TIMES, DIRECTION_LEAST = 1.3, 5
+"""Times in which the latency of reads, or of writes, must differ to be named, and requests of which a mean says
+something."""
 PART_WORDS = {
     "seek": "seeking",
     "rotation": "waiting for the platter to turn",
@@ -45,31 +51,31 @@ PART_WORDS = {
 
 @dataclass(frozen=True)
 class StretchRow:
-    """One setting's stretch in numbers; times are ms per I/O and add up to `total`."""
+    """One setting's stretch in numbers."""
 
     look: Look
+    close: CloseUp
     total: float
+    """Time of one I/O in ms, of an array that of all its drives."""
     parts: dict[str, float]
-    iops: float
-    merged: float
-    """I/Os per request of the drive."""
-    depth: float
-    jump: float
-    """Mean distance between requests, as a share of the drive."""
-    turns: float | None
-    cached: float | None
-    idle_share: float = 0.0
-    drives: int = 1
-    commands: float = 1.0
-    """Requests to the drives per I/O of the load."""
+    """What `total` is made of, in ms."""
     cpu_us: float | None = None
     """System CPU time of one I/O in the whole trial, µs."""
-    from_memory: float | None = None
-    """Share of the calls that the page cache answered."""
-    kib: float = 0.0
-    """Mean size of a request of the drive."""
-    reads: Waits | None = None
-    writes: Waits | None = None
+
+    @property
+    def iops(self) -> float:
+        """I/Os of the load per second."""
+        return 1e3 * self.close.ios / self.close.span_ms
+
+    @property
+    def commands(self) -> float:
+        """Requests to the drives per I/O of the load."""
+        return self.close.drives * len(self.close.requests) / max(self.close.ios, 1)
+
+    @property
+    def kib(self) -> float:
+        """Mean size of a request of the drive."""
+        return statistics.fmean(one.sectors for one in self.close.requests) / 2 if self.close.requests else 0.0
 
 
 @dataclass(frozen=True)
@@ -79,12 +85,10 @@ class CloseUpSection:
     anchor: str
     title: str
     sentence: str
-    columns: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    """Four sentences at most."""
     legend: Markup
     picture: Markup
     caption: str
-    row_title: str = "Setting"
 
 
 @dataclass(frozen=True)
@@ -109,60 +113,52 @@ def loads(records: Sequence[Record]) -> list[CloseUpLoad]:
                 by_setting.setdefault(record.setting, []).append((record, math.log(phase.rate_bytes_per_s)))
     best: dict[str, CloseUpLoad] = {}
     for (combination, operation), by_setting in groups.items():
-        if len(by_setting) < 2:
+        logs = {name: [log for _, log in repeats] for name, repeats in by_setting.items()}
+        order = sorted(logs, key=lambda name: -statistics.fmean(logs[name]))
+        if len(order) < 2:
             continue
-        means = {name: statistics.fmean(throughput for _, throughput in cuts) for name, cuts in by_setting.items()}
-        order = sorted(means, key=lambda name: -means[name])
-        gap = means[order[0]] - means[order[-1]]
-        scatter = max(_scatter([throughput for _, throughput in by_setting[name]]) for name in (order[0], order[-1]))
-        load = CloseUpLoad(
-            combination, operation, gap if gap > 2 * scatter else 0.0, {n: by_setting[n][0][0] for n in order}
-        )
+        ends = logs[order[0]], logs[order[-1]]
+        gap = statistics.fmean(ends[0]) - statistics.fmean(ends[1])
+        # Of a single repeat it is not known how far others would be from it.
+        scatter = max(statistics.stdev(each) / math.sqrt(len(each)) if len(each) > 1 else 0.0 for each in ends)
+        first = {name: by_setting[name][0][0] for name in order}
+        load = CloseUpLoad(combination, operation, gap if gap > 2 * scatter else 0.0, first)
         if operation not in best or load.gap > best[operation].gap:
             best[operation] = load
     return sorted(best.values(), key=lambda load: (-load.gap, operations.place(load.operation)))
 
 
-def _scatter(throughputs: Sequence[float]) -> float:
-    """Standard error of the mean of logarithms; zero for a single repeat, of which it is not known."""
-    return statistics.stdev(throughputs) / math.sqrt(len(throughputs)) if len(throughputs) > 1 else 0.0
-
-
-def stretches(records: Sequence[Record], looks: Looks, recommended: Sequence[str] = ()) -> list[CloseUpSection]:
-    """The loads that differ, at most LOADS_MOST; where none does, the one that differs most shows why."""
-    all_loads = loads(records)
-    different = [load for load in all_loads if load.gap > DIFFERENT] or all_loads[:1]
-    return [made for load in different[:LOADS_MOST] if (made := _stretch(load, looks, recommended)) is not None]
-
-
-def _stretch(load: CloseUpLoad, looks: Looks, recommended: Sequence[str]) -> CloseUpSection | None:
-    names = _settings_drawn(list(load.records), recommended)
-    close = again.close_ups([load.records[name] for name in names], load.operation)
-    if sum(len(excerpt.requests) > 1 for excerpt in close) < 2:
-        return None
-    cpu = {name: _cpu_us(load.records[name], load.operation) for name in names}
-    title = operations.name(load.operation)
-    return stretch(close, looks, title, where_words(load), left_out=len(load.records) - len(names), cpu_us=cpu)
+def most_different(records: Sequence[Record], looks: Looks, recommended: Sequence[str] = ()) -> CloseUpSection | None:
+    """Of the load in which settings differ most; None where none can be simulated again."""
+    for load in loads(records):
+        names = _settings_drawn(list(load.records), recommended)
+        close = again.close_ups([load.records[name] for name in names], load.operation)
+        if _are_drawn(close):
+            cpu = {name: _cpu_us(load.records[name], load.operation) for name in names}
+            system = combination_key.parse(load.combination)[1].get("system", "")
+            title = [operations.name(load.operation), system, load_words(load.combination)]
+            return stretch(close, looks, ", ".join(filter(None, title)), len(load.records) - len(names), cpu_us=cpu)
+    return None
 
 
 def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str | None) -> CloseUpSection | None:
     """A use of a simulated `tune`; None where its records keep no spec, or one that cannot be traced."""
-    kept: dict[str, Record] = {}
-    throughputs: dict[str, list[float]] = {}
+    specs: dict[str, Spec] = {}
+    speeds: dict[str, list[float]] = {}
     for record in records:
-        throughputs.setdefault(record.setting, []).append(sum(phase.iops for phase in record.phases))
+        speeds.setdefault(record.setting, []).append(sum(phase.iops for phase in record.phases))
         if isinstance(spec := record.load.get("spec"), dict) and again.traceable(spec):
-            kept.setdefault(record.setting, record)
-    order = sorted(kept, key=lambda name: -statistics.fmean(throughputs[name]))
-    if len(order) < 2:
+            specs.setdefault(record.setting, spec)
+    means = {name: statistics.fmean(speeds[name]) for name in specs}
+    if len(means) < 2:
         return None
-    names = _settings_drawn(order, [recommended] if recommended else [])
-    asked = [(name, kept[name].load["spec"]) for name in names]
-    speeds = [throughput for name in names if (throughput := statistics.fmean(throughputs[name])) > 0]
-    close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)
-    if sum(len(excerpt.requests) > 1 for excerpt in close) < 2:
+    names = _settings_drawn(sorted(means, key=lambda name: -means[name]), [recommended] if recommended else [])
+    asked = [(name, specs[name]) for name in names]
+    operation = specs[names[0]]["phases"][-1]["operation"]
+    close = again.of_specs(asked, operation, [means[name] for name in names if means[name] > 0])
+    if not _are_drawn(close):
         return None
-    return stretch(close, looks, f"{title}: all jobs together", left_out=len(order) - len(names), by_direction=True)
+    return stretch(close, looks, f"{title}: all jobs together", len(means) - len(names), by_direction=True)
 
 
 def of_traced(traced: Sequence[Traced], looks: Looks, title: str, capacity_bytes: int | None) -> CloseUpSection | None:
@@ -181,19 +177,18 @@ def of_traced(traced: Sequence[Traced], looks: Looks, title: str, capacity_bytes
         )
         for excerpt in excerpts
     ]
-    return stretch(close, looks, f"{title}: all jobs together", by_direction=True, by_traces=True)
+    return stretch(close, looks, f"{title}: all jobs together", by_direction=True)
+
+
+def _are_drawn(close: Sequence[CloseUp]) -> bool:
+    """Whether at least two settings did something in the stretch."""
+    return sum(len(excerpt.requests) > 1 for excerpt in close) > 1
 
 
 def _cpu_us(record: Record, operation: str) -> float | None:
     phases = [phase for phase in record.phases if phase.operation == operation]
     ios = sum(phase.ios for phase in phases)
     return 1e6 * sum(phase.cpu.system_cpu for phase in phases) / ios if ios else None
-
-
-def where_words(load: CloseUpLoad) -> str:
-    """System and load of a stretch in words."""
-    system = combination_key.parse(load.combination)[1].get("system", "")
-    return ", ".join(part for part in (system, load_words(load.combination)) if part)
 
 
 def _settings_drawn(names: list[str], recommended: Sequence[str]) -> list[str]:
@@ -206,57 +201,56 @@ def stretch(
     close: Sequence[CloseUp],
     looks: Looks,
     title: str,
-    where: str = "",
-    *,
     left_out: int = 0,
+    *,
     cpu_us: dict[str, float | None] | None = None,
     by_direction: bool = False,
-    by_traces: bool = False,
 ) -> CloseUpSection:
-    """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads
-    and writes."""
-    from seekwise.report.metric_words import shown_setting
-
-    known = looks.by_label([shown_setting(excerpt.setting) for excerpt in close])
-    rows = [
-        row(excerpt, known[shown_setting(excerpt.setting)], (cpu_us or {}).get(excerpt.setting)) for excerpt in close
-    ]
-    threads = threads_of(close)
+    """Sentences and picture of stretches of one load. `left_out`: settings that are not drawn; `by_direction`: jobs that
+    differ are told by their reads and writes."""
+    known = looks.by_label([shown_setting(one.setting) for one in close])
+    rows = [row(one, known[shown_setting(one.setting)], (cpu_us or {}).get(one.setting)) for one in close]
+    threads = sorted({one.thread for excerpt in close for one in excerpt.requests})
     places = close_up_svg.Range.spanning(close)
-    panels = Markup("").join(
+    panels = [
         close_up_svg.panel(excerpt, one.look, threads, places, f"{three(one.iops)} I/O per second")
         for excerpt, one in zip(close, rows, strict=True)
-    )
-    columns = _columns(rows)
-    if by_direction:
-        columns += waits.columns(rows)
-    span = close[0].span_ms
-    drives = max(excerpt.drives for excerpt in close)
-    after = ""
-    if close[0].whole is not None:
-        after = f" out of {three(close[0].whole.span_ms / 1e3)} s{'' if by_traces else ' after a warm-up'}, to which the numbers above refer"
-    is_split = any(one.parts is not None for excerpt in close for one in excerpt.requests)
-    caption = (
-        f"{'One second' if span >= 999.5 else f'{three(span)} ms'}{after}. From the top: {'position of the head' if is_split else 'address'} at each request "
-        f"(of {close_up_svg.gigabytes(close[0].capacity_sectors)} GB{'; low: outer tracks' if is_split else ''}); what the drive does; each thread's requests, pale while the scheduler holds them, dark at the drive; "
-        "requests under way."
-    )
-    if drives > 1:
-        caption += " Shown is the first drive of the array; times in the table are those of all drives together."
-    if len(threads) > close_up_svg.LANES_MOST:
-        caption += f" Threads: the first {close_up_svg.LANES_MOST} of {len(threads)}."
-    if left_out > 0:
-        caption += f" {counted(left_out, 'more setting')} not shown."
+    ]
+    keys = [*close_up_svg.kinds(close), ("queued", "in the scheduler's queue"), ("drive", "at the drive")]
+    legend = [
+        Markup('<span class="shape"><svg width="22" height="9" aria-hidden="true"><path class="k-{}" d="M0 4.5H22"/></svg> {}</span>')
+        .format(name, escape(text))
+        for name, text in keys
+    ]  # fmt: skip
     return CloseUpSection(
-        "stretch-" + re.sub(r"[^a-z0-9]+", "-", f"{title} {where}".lower()).strip("-"),
-        f"{title}{f', {where}' if where else ''}",
-        (waits.sentence(rows) if by_direction else "") or sentence(rows),
-        tuple((name, meaning) for name, meaning, _ in columns),
-        tuple((one.look.label, tuple(text(one) for _, _, text in columns)) for one in rows),
-        _legend(close),
-        panels,
-        caption,
+        "stretch-" + re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"),
+        title,
+        (_of_directions(rows) if by_direction else "") or sentence(rows),
+        Markup("").join(legend),
+        Markup("").join(panels),
+        _caption(close, len(threads), left_out),
     )
+
+
+def _caption(close: Sequence[CloseUp], threads: int, left_out: int) -> str:
+    """How to read the picture, and what is not in it."""
+    first, has_parts = close[0], any(excerpt.has_parts for excerpt in close)
+    span = "One second" if first.span_ms >= 999.5 else f"{three(first.span_ms)} ms"
+    if first.whole is not None:
+        span += f" out of {three(first.whole.span_ms / 1e3)} s, to which the sentences refer"
+    place, low = ("position of the head", "; low: outer tracks") if has_parts else ("address", "")
+    size = close_up_svg.gigabytes(first.capacity_sectors)
+    said = [
+        f"{span}.",
+        f"From the top: {place} at each request (of {size} GB{low}); what the drive does; each thread's requests, pale while the scheduler holds them, dark at the drive; requests under way.",
+    ]
+    if any(excerpt.drives > 1 for excerpt in close):
+        said.append("Shown is the first drive of the array; times are those of all drives together.")
+    if threads > close_up_svg.LANES_MOST:
+        said.append(f"Threads: the first {close_up_svg.LANES_MOST} of {threads}.")
+    if left_out > 0:
+        said.append(f"{counted(left_out, 'more setting')} not shown.")
+    return " ".join(said)
 
 
 def row(close: CloseUp, look: Look, cpu_us: float | None = None) -> StretchRow:
@@ -264,221 +258,112 @@ def row(close: CloseUp, look: Look, cpu_us: float | None = None) -> StretchRow:
     close = close.whole or close
     # All drives of an array work alike: what one does, all do.
     per_io = close.drives / max(close.ios, 1)
-    is_split = any(one.parts is not None for one in close.requests)
-    parts = {
-        name: per_io * sum(getattr(one.parts, name) for one in close.requests if one.parts is not None)
-        for name in ("seek", "rotation", "transfer", "own")
-        if is_split
-    }
-    idle = per_io * close.idle_share * close.span_ms
-    total = per_io * close.span_ms
-    parts["cache" if is_split else "work"] = max(0.0, total - idle - sum(parts.values()))
+    total, idle = per_io * close.span_ms, per_io * close.idle_share * close.span_ms
+    split = [one.parts for one in close.requests if one.parts is not None]
+    names = ("seek", "rotation", "transfer", "own") if close.has_parts else ()
+    parts = {name: per_io * sum(getattr(one, name) for one in split) for name in names}
+    parts["rest"] = max(0.0, total - idle - sum(parts.values()))
     if close.drives == 1:
         parts["idle"] = idle
     else:
         # Drives of an array wait for each other's part of a load: that is no cost of an I/O.
         total -= idle
-    jumps = close.jumps
-    return StretchRow(
-        look,
-        total,
-        parts,
-        1e3 * close.ios / close.span_ms,
-        1.0 if close.ios_of_load is not None else close.ios / max(len(close.requests), 1),
-        close.depth_mean,
-        statistics.fmean(jumps) if jumps else 0.0,
-        close.turns,
-        close.cached_share,
-        close.idle_share,
-        close.drives,
-        per_io * len(close.requests),
-        cpu_us,
-        close.from_memory,
-        statistics.fmean(one.sectors for one in close.requests) / 2 if close.requests else 0.0,
-        Waits.from_close_up(close, write=False),
-        Waits.from_close_up(close, write=True),
-    )
-
-
-def _legend(close: Sequence[CloseUp]) -> Markup:
-    """What colours and rows mean."""
-    split = any(one.parts is not None for excerpt in close for one in excerpt.requests)
-    kinds = close_up_svg.KINDS if split else (("busy", "drive at work"),)
-    used = [
-        k
-        for k in kinds
-        if k[0] != "own" or any(one.parts and one.parts.own > 0 for excerpt in close for one in excerpt.requests)
-    ]
-    keys = [*used, ("queued", "in the scheduler's queue"), ("drive", "at the drive")]
-    return Markup("").join(
-        Markup(
-            '<span class="shape"><svg width="22" height="9" aria-hidden="true"><path class="k-{}" d="M0 4.5H22"/></svg> {}</span>'
-        ).format(name, escape(text))
-        for name, text in keys
-    )
-
-
-PARTS = (
-    ("seek", "Seek", "Moving the head."),
-    ("rotation", "Rotation", "Waiting until the sector passes the head."),
-    ("transfer", "Transfer", "Data passing the head, and the command itself."),
-    ("own", "Drive's own work", "Writing cached data to the platters in between."),
-    ("cache", "From cache", "The drive answered from its memory."),
-    ("work", "Drive at work", "The drive had at least one request."),
-    ("idle", "Drive idle", "The drive had no request."),
-)
-"""(key, title, meaning) of the parts of a request's time."""
-
-
-def _columns(rows: Sequence[StretchRow]) -> list[Column]:
-    """(title, meaning, text of a row) of what is known and says something."""
-    is_array = any(one.drives > 1 for one in rows)
-    fine = max(one.total for one in rows) < 0.1
-    unit = "µs" if fine else "ms"
-
-    def time(value: float) -> str:
-        return three(1e3 * value if fine else value) if value >= (5e-7 if fine else 5e-4) else "0"
-
-    def part_time(part: str) -> Callable[[StretchRow], str]:
-        return lambda one: time(one.parts.get(part, 0.0))
-
-    columns: list[Column] = [("I/O per second", "I/Os of the load.", lambda one: three(one.iops))]
-    if is_array:
-        columns += [
-            ("Requests per I/O", "Requests to all drives for one I/O of the load.", lambda one: three(one.commands)),
-            (f"Drive time per I/O [{unit}]", "Working time of all drives together for one I/O; the next columns are its parts.", lambda one: time(one.total)),
-        ]  # fmt: skip
-    else:
-        columns.append((f"Time per I/O [{unit}]", "Time divided by the I/Os done in it; the next columns are its parts.", lambda one: time(one.total)))  # fmt: skip
-    if any(one.from_memory is not None for one in rows):
-        columns += [
-            ("From memory [%]", "Calls that the page cache answered without waiting for the drive.", lambda one: _share(one.from_memory)),
-            ("Requests per I/O", "Requests to the drive for one call of the load: read-ahead and write-back put many calls into one.", lambda one: three(one.commands)),
-            ("KiB per request", "Mean size of a request of the drive.", lambda one: three(one.kib)),
-        ]  # fmt: skip
-    for name, title, meaning in PARTS:
-        if any(one.parts.get(name, 0.0) > 0.002 * one.total for one in rows):
-            columns.append((f"{title} [{unit}]", meaning, part_time(name)))
-    further: tuple[tuple[bool, str, str, Callable[[StretchRow], str]], ...] = (
-        (True, "Distance [%]", "Mean distance between two requests on the drive, in per cent of its size.", lambda one: _share(one.jump)),
-        (is_array, "Drive idle [%]", "Share of the time in which the first drive had no request.", lambda one: _share(one.idle_share)),
-        (any(one.merged > 1.005 for one in rows), "I/Os per request", "How many I/Os the block layer merged into one request.", lambda one: three(one.merged)),
-        (any(one.turns is not None for one in rows), "Requests in a row", "Requests of one thread served before another thread's turn, on average.", lambda one: three(one.turns)),
-        (any(one.cpu_us for one in rows), "System CPU [µs]", "System CPU time of one I/O in the whole trial.", lambda one: three(one.cpu_us)),
-        (True, "Under way", "Mean number of requests in scheduler and drive.", lambda one: three(one.depth)),
-        (any(one.cached for one in rows), "Drive cache hits [%]", "Requests that the drive answered from its memory.", lambda one: _share(one.cached)),
-    )  # fmt: skip
-    return [*columns, *((title, meaning, text) for is_known, title, meaning, text in further if is_known)]
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else three(100 * value) if value >= 0.00005 else "0"
+    return StretchRow(look, close, total, parts, cpu_us)
 
 
 def sentence(rows: Sequence[StretchRow]) -> str:
-    """What sets the fastest apart from the slowest, in a few sentences."""
+    """What sets the fastest apart from the slowest, the largest part of it first."""
     if len(rows) < 2:
         return ""
     fast, slow = max(rows, key=lambda one: one.iops), min(rows, key=lambda one: one.iops)
     if slow.iops >= (1 - DIFFERENT) * fast.iops:
-        alike = f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."
-        return alike + (_of_cache(fast, slow) if fast.from_memory is not None and slow.from_memory is not None else "")
-    said = _of_array(fast, slow) if max(fast.drives, slow.drives) > 1 else _of_drive(fast, slow)
-    if (
-        not _names_turns(fast, slow)
-        and slow.turns
-        and fast.turns
-        and max(slow.turns, fast.turns) > 3 * min(slow.turns, fast.turns)
-    ):
-        one, other = (slow, fast) if slow.turns > fast.turns else (fast, slow)
-        said += (
-            f" {one.look.label} serves {three(one.turns)} requests of one thread in a row while the others wait, "
-            f"{other.look.label} {three(other.turns)}."
-        )
-    if fast.merged > 1.2 * slow.merged:
-        said += f" {fast.look.label} merges {three(fast.merged)} I/Os into a request, {slow.look.label} {three(slow.merged)}."
-    if fast.from_memory is not None and slow.from_memory is not None:
-        said += _of_cache(fast, slow)
-    is_split = "seek" in fast.parts
-    if not is_split and fast.cpu_us and slow.cpu_us and slow.cpu_us > 1.1 * fast.cpu_us:
-        said += f" {slow.look.label} needs {three(slow.cpu_us)} µs of system CPU per I/O, {fast.look.label} {three(fast.cpu_us)} µs."
-    if not is_split and fast.depth > 1.1 * slow.depth:
-        said += (
-            f" {fast.look.label} keeps {three(fast.depth)} requests under way, {slow.look.label} {three(slow.depth)}."
-        )
-    return said
+        said = [f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."]
+    else:
+        of = " of the drives' time" if max(fast.close.drives, slow.close.drives) > 1 else ""
+        said = [
+            f"An I/O takes {_time(fast.total)}{of} with {fast.look.label} and {_time(slow.total)} with {slow.look.label}."
+        ]
+        said += _of_parts(fast, slow)
+    return " ".join([*said, *_of_figures(fast, slow)][:SENTENCES_MOST])
 
 
-def _names_turns(fast: StretchRow, slow: StretchRow) -> bool:
-    """Whether the sentences about the drive give the requests of one thread in a row as their reason already."""
-    name, more, _ = _largest(fast, slow)
-    return name == "seek" and more >= 0.5 * (slow.total - fast.total) > 0 and _seeks_less_by_turns(fast, slow)
+def _of_figures(fast: StretchRow, slow: StretchRow) -> list[str]:
+    """What else tells them apart, the greatest difference first."""
+    said = []
+    for (name, (mine, unit)), (other, _) in zip(_figures(fast).items(), _figures(slow).values(), strict=True):
+        if mine and other and (times := max(mine, other) / min(mine, other)) >= FIGURE_TIMES:
+            of_slow = f"{three(other)}{unit} with {slow.look.label}"
+            said.append((times, f"{name}: {three(mine)}{unit} with {fast.look.label}, {of_slow}."))
+    return [text for _, text in sorted(said, reverse=True)]
 
 
-def _seeks_less_by_turns(fast: StretchRow, slow: StretchRow) -> bool:
-    return slow.jump > 1.1 * fast.jump and bool(fast.turns and slow.turns and fast.turns > 1.3 * slow.turns)
+def _figures(row: StretchRow) -> dict[str, tuple[float | None, str]]:
+    """{what: (value, unit)}, besides the time of an I/O; None where it says nothing."""
+    close = row.close
+    is_array, is_split = close.drives > 1, close.has_parts
+    # Requests of an array, or behind the page cache, are not of the load itself.
+    merged = close.ios / max(len(close.requests), 1) if close.ios_of_load is None else None
+    waiting = None if close.from_memory is None else 100 * (1 - close.from_memory)
+    return {
+        "Requests to the drives for one I/O": (row.commands if is_array else None, ""),
+        "Time in which a drive works": (100 * (1 - close.idle_share) if is_array else None, " %"),
+        "Requests of one thread served in a row": (close.turns, ""),
+        "I/Os merged into one request": (merged, ""),
+        "Size of a request to the drive": (None if waiting is None else row.kib, " KiB"),
+        "Calls that wait for the drive": (waiting, " %"),
+        "System CPU time per I/O": (None if is_split else row.cpu_us, " µs"),
+        "Requests under way": (None if is_split else close.depth_mean, ""),
+    }
 
 
-def _of_drive(fast: StretchRow, slow: StretchRow) -> str:
-    said = f"An I/O takes {_time(fast.total)} with {fast.look.label} and {_time(slow.total)} with {slow.look.label}."
-    more = slow.total - fast.total
-    name, more_of_it, against = _largest(fast, slow)
-    if name and more_of_it >= 0.5 * more:
-        share = (
-            f"{100 * more_of_it / more:.0f} % of the difference is" if more_of_it < 0.95 * more else "The difference is"
-        )
-        said += f" {share} {PART_WORDS[name]}{_detail(name, fast, slow)}."
-        if against:
-            said += f" {fast.look.label} spends more on {' and '.join(against)} in return."
-    return said
-
-
-def _of_cache(fast: StretchRow, slow: StretchRow) -> str:
-    """What read-ahead and write-back made of the calls."""
-    if max(fast.kib, slow.kib) > 1.1 * min(fast.kib, slow.kib):
-        return f" Requests of the drive have {three(fast.kib)} KiB with {fast.look.label} and {three(slow.kib)} KiB with {slow.look.label}."
-    if abs((fast.from_memory or 0.0) - (slow.from_memory or 0.0)) > 0.02:
-        return f" The page cache answers {_share(fast.from_memory)} % of the calls with {fast.look.label} and {_share(slow.from_memory)} % with {slow.look.label}."
-    return f" The page cache answers {_share(fast.from_memory)} % of the calls with both."
-
-
-def _of_array(fast: StretchRow, slow: StretchRow) -> str:
-    said = f"An I/O costs {_time(fast.total)} of the drives' time with {fast.look.label} and {_time(slow.total)} with {slow.look.label}."
-    if slow.commands > 1.1 * fast.commands:
-        said += f" {slow.look.label} sends {three(slow.commands)} requests to the drives for one I/O, {fast.look.label} {three(fast.commands)}."
-    name, more, _ = _largest(fast, slow)
-    if name and more >= 0.5 * (slow.total - fast.total) > 0:
-        said += f" Most of the difference is {PART_WORDS[name]}{_detail(name, fast, slow)}."
-    if slow.idle_share > fast.idle_share + 0.1:
-        said += (
-            f" A drive has nothing to do for {_share(slow.idle_share)} % of the time with {slow.look.label}, "
-            f"for {_share(fast.idle_share)} % with {fast.look.label}."
-        )
-    return said
-
-
-def _largest(fast: StretchRow, slow: StretchRow) -> tuple[str, float, list[str]]:
-    """(the part that differs most in favour of the fast one, by how much, what the fast one spends more on)."""
+def _of_parts(fast: StretchRow, slow: StretchRow) -> list[str]:
+    """The part of an I/O's time that makes most of the difference, and what the fast one spends more on."""
     differences = {name: slow.parts.get(name, 0.0) - fast.parts.get(name, 0.0) for name in PART_WORDS}
-    name = max(differences, key=lambda difference: differences[difference])
+    name = max(differences, key=lambda each: differences[each])
     more = slow.total - fast.total
-    against = [PART_WORDS[other] for other, value in differences.items() if value < -0.15 * abs(more)]
-    return (name if differences[name] > 0 else ""), differences[name], against
+    if differences[name] < 0.5 * more or more <= 0:
+        return []
+    share = f"{100 * differences[name] / more:.0f} % of the" if differences[name] < 0.95 * more else "The"
+    detail = f"{_time(fast.parts[name])} per I/O instead of {_time(slow.parts[name])}"
+    jumps = [statistics.fmean(one.close.jumps or [0.0]) for one in (fast, slow)]
+    if name == "seek" and jumps[1] > 1.1 * jumps[0]:
+        detail = f"the head moves {three(100 * jumps[0])} % of the drive between requests instead of {three(100 * jumps[1])} %"
+    said = [f"{share} difference is {PART_WORDS[name]}: {detail}."]
+    if against := [PART_WORDS[other] for other, value in differences.items() if value < -0.15 * more]:
+        said.append(f"{fast.look.label} spends more on {' and '.join(against)} in return.")
+    return said
 
 
-def _detail(name: str, fast: StretchRow, slow: StretchRow) -> str:
-    """The figure that goes with the part."""
-    if name == "seek" and slow.jump > 1.1 * fast.jump:
-        text = f": the head moves {_share(fast.jump)} % of the drive between requests instead of {_share(slow.jump)} %"
-        if _seeks_less_by_turns(fast, slow):
-            text += f", because {three(fast.turns)} requests of one thread are served in a row instead of {three(slow.turns)}"
-        return text
-    if name == "rotation":
-        return f": {_time(fast.parts['rotation'])} per I/O instead of {_time(slow.parts['rotation'])}"
-    if name == "idle":
-        return f": it has no request for {_share(slow.idle_share)} % of the time, with {fast.look.label} for {_share(fast.idle_share)} %"
-    return f": {_time(fast.parts[name])} per I/O instead of {_time(slow.parts[name])}"
+def _of_directions(rows: Sequence[StretchRow]) -> str:
+    """Why one job of several is slow while the storage as a whole is not: the direction whose latency differs most
+    between two settings, and where the slower one spends it."""
+    said: dict[float, str] = {}
+    for write, (one, these) in enumerate((("A read", "writes"), ("A write", "reads"))):
+        means = [(each.close.latency_of(write=bool(write)), each) for each in rows]
+        known = sorted(
+            (pair for pair in means if pair[0][2] >= DIRECTION_LEAST), key=lambda pair: pair[0][0] + pair[0][1]
+        )
+        if len(known) < 2:
+            continue
+        ((*short, _), fast), ((*long, _), slow) = known[0], known[-1]
+        if sum(long) < DIRECTION_TIMES * sum(short) or not sum(short):
+            continue
+        where = "in the scheduler" if long[0] - short[0] > long[1] - short[1] else "at the drive, among more requests"
+        ended = [sum(request.write != bool(write) for request in each.close.requests) for each in (fast, slow)]
+        # What the other direction had to give for it, where that is plain.
+        price = ended[1] >= DIRECTION_LEAST and 3 * ended[0] <= ended[1]
+        said[sum(long) / sum(short)] = (
+            f"{one} takes {_time(sum(short))} with {fast.look.label} and {_time(sum(long))} with {slow.look.label}. "
+            f"It waits longer {where}: {_time(long[0])} in the scheduler and {_time(long[1])} at the drive, "
+            f"with {fast.look.label} {_time(short[0])} and {_time(short[1])}."
+            + (
+                f" Meanwhile {ended[0]} {these} end with {fast.look.label}, {ended[1]} with {slow.look.label}."
+                if price
+                else ""
+            )
+        )
+    return said[max(said)] if said else ""
 
 
 def _time(ms: float) -> str:
-    return f"{three(ms)} ms" if ms >= 0.1 else f"{three(1e3 * ms)} µs"
+    return latency_text(1e6 * ms)

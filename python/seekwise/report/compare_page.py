@@ -11,7 +11,6 @@ from seekwise.number_text import one_line, three
 from seekwise.report import site
 from seekwise.report.charts.live_svg import tips
 from seekwise.report.comparison import (
-    NOT_INTERLEAVED,
     SECTIONS,
     ChangeRow,
     Pairing,
@@ -37,8 +36,8 @@ def html(pairing: Pairing) -> str:
         picture=picture,
         axis=axis(),
         name_of=name_of,
-        outcome_words=SECTIONS,
-        note=NOT_INTERLEAVED,
+        verdict_words=SECTIONS,
+        note=pairing.note,
     )
 
 
@@ -70,7 +69,7 @@ def picture(row: ChangeRow) -> Markup:
             '<svg class="loss" width="100%" height="18" aria-hidden="true"><line class="open" x1="3%" x2="97%" y1="9" y2="9"/></svg>'
         )
     low, middle, high = (_place(value) for value in values)
-    css = {"regression": "differs", "improvement": "agrees"}.get(row.outcome, "undecided")
+    css = {"worse": "differs", "better": "agrees"}.get(row.verdict, "unknown")
     words = f"{row.where}, {row.setting}, {row.metric}: {row.words}"
     title = escape(words)
     read = tips([(middle, 9, f"{words}; 90 % interval of the ratio: {three(row.low)} to {three(row.high)}")])

@@ -5,34 +5,21 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seekwise.judge import compare as comparing
 from seekwise.judge.arrays import load_words
 from seekwise.judge.decision.runs import UseChange
-from seekwise.judge.rule import more_is_better
+from seekwise.judge.decision.verdicts import Judged
 from seekwise.number_text import TIMES_FROM, change, factor_text, signed, span
-from seekwise.report.layout import wrapped
-from seekwise.report.metric_words import both_texts, metric_name, shown_setting
+from seekwise.report.layout import common_parts, own_parts, wrapped
+from seekwise.report.metric_words import METRIC_NAMES, both_texts, metric_name, shown_setting
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.workload.study import combination_key
 from seekwise.workload.study.quantity import counted
 
-METRIC_WORDS = {
-    "rate": "throughput",
-    "access_time": "mean latency",
-    "p99": "p99 latency",
-    "cpu_efficiency": "CPU efficiency",
-}
-VALUE_UNITS = {
-    "rate": (1e6, "MB/s"),
-    "access_time": (1e6, "ms"),
-    "p99": (1e6, "ms"),
-    "cpu_efficiency": (1.0, "MB/CPU s"),
-}
 NOT_INTERLEAVED = "The runs were not interleaved: something else may have changed between them."
 
 
@@ -47,8 +34,8 @@ class ChangeRow:
     ratio: float
     low: float
     high: float
-    outcome: str
-    """regression, improvement, unconfirmed, equal or undecided."""
+    verdict: str
+    """Of the new run: better, worse, same, unknown, or unconfirmed."""
     before: str = ""
     """Values of both runs with their unit; empty where they are not known."""
     after: str = ""
@@ -64,10 +51,10 @@ class ChangeRow:
     def words(self) -> str:
         """`+12 % (+9 to +15 %)`, `no difference worth naming: …`, `not measured long enough: …`, `not confirmed: …`."""
         word = {
-            "equal": "no difference worth naming: ",
-            "undecided": "not measured long enough: ",
+            "same": "no difference worth naming: ",
+            "unknown": "not measured long enough: ",
             "unconfirmed": "not confirmed: ",
-        }.get(self.outcome, "")
+        }.get(self.verdict, "")
         return f"{word if self.is_known else ''}{self.span}"
 
     @property
@@ -81,7 +68,7 @@ class ChangeRow:
         alone."""
         if not self.is_known:
             return "not measured long enough"
-        if self.outcome in ("equal", "undecided"):
+        if self.verdict in ("same", "unknown"):
             return span(self.low, self.high)
         if self.high >= TIMES_FROM or self.low <= 1 / TIMES_FROM:
             # One unit for all three: a factor beside per cent reads like two statements.
@@ -105,17 +92,17 @@ class Pairing:
     document: Any = None
     """What `--json` prints."""
 
-    def with_outcome(self, outcome: str) -> list[ChangeRow]:
-        """Rows of that outcome, the greatest difference first."""
-        return sorted((row for row in self.rows if row.outcome == outcome), key=lambda row: -abs(row.gain_log))
+    def of(self, verdict: str) -> list[ChangeRow]:
+        """Rows of that verdict, the greatest difference first."""
+        return sorted((row for row in self.rows if row.verdict == verdict), key=lambda row: -abs(row.gain_log))
 
     @property
     def headline(self) -> str:
         """The whole comparison in one sentence."""
         names = name_of(self.new), name_of(self.base)
-        worse, better = self.with_outcome("regression"), self.with_outcome("improvement")
-        equal, undecided = len(self.with_outcome("equal")), len(self.with_outcome("undecided"))
-        if not worse and not better and (once := self.with_outcome("unconfirmed")):
+        worse, better = self.of("worse"), self.of("better")
+        equal, unknown = len(self.of("same")), len(self.of("unknown"))
+        if not worse and not better and (once := self.of("unconfirmed")):
             shown = (
                 "one pair of runs shows"
                 if self.pairs_of_runs == 1
@@ -124,9 +111,9 @@ class Pairing:
             return f"{names[0]} against {names[1]}: not confirmed; {shown} {counted(len(once), 'difference')} in {len(self.rows)} figures (most: {_most(once[0])})."
         if not worse and not better:
             known = f"{equal} of {len(self.rows)} figures are the same within the threshold"
-            rest = f"{undecided} {'was' if undecided == 1 else 'were'} not measured long enough to say"
-            said = [known] if equal or not undecided else []
-            said += [rest if equal else f"all {rest}"] if undecided else []
+            rest = f"{unknown} {'was' if unknown == 1 else 'were'} not measured long enough to say"
+            said = [known] if equal or not unknown else []
+            said += [rest if equal else f"all {rest}"] if unknown else []
             return f"{names[0]} against {names[1]}: no difference shown; {'; '.join(said)}."
         parts = []
         of = f" of {len(self.rows)} figures"
@@ -148,11 +135,11 @@ def _most(row: ChangeRow) -> str:
 LINES_MOST = 25
 """Of everything on a terminal."""
 SECTIONS = {
-    "regression": "Worse",
-    "improvement": "Better",
+    "worse": "Worse",
+    "better": "Better",
     "unconfirmed": "Not confirmed",
-    "undecided": "Not measured long enough",
-    "equal": "No difference worth naming",
+    "unknown": "Not measured long enough",
+    "same": "No difference worth naming",
 }
 SUBJECT_LEAST = 22
 HEAD_LONGEST = 14
@@ -165,15 +152,13 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
     Where nothing differs, what the runs cannot exclude.
     """
     said = [*wrapped(pairing.headline, width), *wrapped(pairing.note, width)]
-    if pairing.with_outcome("unconfirmed") and pairing.pairs_of_runs == 1:
+    if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1:
         said += wrapped(_how_to_confirm(pairing), width)
-    differs = [outcome for outcome in ("regression", "improvement", "unconfirmed") if pairing.with_outcome(outcome)]
-    shown = (
-        [section for section in SECTIONS if pairing.with_outcome(section)] if everything else differs or ["undecided"]
-    )
+    differs = [verdict for verdict in ("worse", "better", "unconfirmed") if pairing.of(verdict)]
+    shown = [section for section in SECTIONS if pairing.of(section)] if everything else differs or ["unknown"]
     room = 10**6 if everything else LINES_MOST - len(said) - 4
-    for outcome in shown:
-        blocks = _section(pairing, outcome, width)
+    for verdict in shown:
+        blocks = _section(pairing, verdict, width)
         if blocks:
             said.append("")
         for number, block in enumerate(blocks):
@@ -183,35 +168,34 @@ def lines(pairing: Pairing, width: int = 80, *, everything: bool = False) -> lis
             said += block
             room -= len(block)
     left = [
-        f"{SECTIONS[outcome]}: {counted(len(pairing.with_outcome(outcome)), 'figure')}"
-        for outcome in ("equal", "undecided")
-        if outcome not in shown and pairing.with_outcome(outcome)
+        f"{SECTIONS[verdict]}: {counted(len(pairing.of(verdict)), 'figure')}"
+        for verdict in ("same", "unknown")
+        if verdict not in shown and pairing.of(verdict)
     ]
-    common = _common(pairing.rows)
+    common = common_parts([row.where for row in pairing.rows])
     below = [f"Each: {', '.join(common)}."] if common else []
     below += [f"{'. '.join(left)} (--all)."] if left else []
     return [*said, *(["", *(line for text in below for line in wrapped(text, width))] if below else [])]
 
 
-def _section(pairing: Pairing, outcome: str, width: int) -> list[list[str]]:
-    """Lines of each row of one outcome, the head first; the subject gives way by wrapping, never the values."""
-    rows = pairing.with_outcome(outcome)
+def _section(pairing: Pairing, verdict: str, width: int) -> list[list[str]]:
+    """Lines of each row of one verdict, the head first; the subject gives way by wrapping, never the values."""
+    rows = pairing.of(verdict)
     if not rows:
         return []
     names = _head(pairing.base), _head(pairing.new)
     several = len({row.setting for row in pairing.rows}) > 1
     values = [[row.before or "–", row.after or "–", row.span] for row in rows]
-    common = _common(pairing.rows)
+    common = common_parts([row.where for row in pairing.rows])
     subjects = [
-        ", ".join([*_distinguishing_parts(row, common), row.metric, *([row.setting] if several else [])])
-        for row in rows
+        ", ".join([own_parts(row.where, common), row.metric, *([row.setting] if several else [])]) for row in rows
     ]
     heads = [*names, "change (90 %)"]
     sizes = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
     room = max(SUBJECT_LEAST, width - sum(sizes) - 2 * len(sizes))
-    room = min(room, max(map(len, [SECTIONS[outcome], *subjects])))
+    room = min(room, max(map(len, [SECTIONS[verdict], *subjects])))
     blocks = []
-    for subject, cells in zip([SECTIONS[outcome], *subjects], [heads, *values], strict=True):
+    for subject, cells in zip([SECTIONS[verdict], *subjects], [heads, *values], strict=True):
         first, *more = textwrap.wrap(subject, room, subsequent_indent="  ", break_on_hyphens=False) or [""]
         row = "  ".join([first.ljust(room), *(cell.ljust(size) for cell, size in zip(cells, sizes, strict=True))])
         blocks.append([row.rstrip(), *more])
@@ -222,16 +206,6 @@ def _head(run: Run) -> str:
     """A run's name above its column; of an id its end, which the headline has whole."""
     name = run.given_name or run.run_id.partition("-")[2] or run.run_id
     return name if len(name) <= HEAD_LONGEST else f"{name[: HEAD_LONGEST - 1]}…"
-
-
-def _common(rows: Sequence[ChangeRow]) -> list[str]:
-    """What every row is of, said once below the table; empty where there is one row, and of a name that is one word."""
-    first, *others = [row.where.split(", ") for row in rows]
-    return [part for part in first if all(part in other for other in others)] if others and len(first) > 1 else []
-
-
-def _distinguishing_parts(row: ChangeRow, common: Sequence[str]) -> list[str]:
-    return [part for part in row.where.split(", ") if part not in common]
 
 
 def _how_to_confirm(pairing: Pairing) -> str:
@@ -252,46 +226,23 @@ def name_of(run: Run) -> str:
     return run.given_name or run.run_id
 
 
-def of_live(changes: Sequence[UseChange], names: Mapping[tuple[str, str], str]) -> tuple[ChangeRow, ...]:
-    """Rows of two live-switched runs. `names`: {(use, metric): what is measured}, as the runs themselves say it."""
-    return tuple(
-        ChangeRow(
-            change.use,
-            change.setting,
-            names.get((change.use, change.metric)) or metric_name(change.metric),
-            change.more_is_better,
-            change.ratio,
-            change.low,
-            change.high,
-            "equal" if change.outcome == "same" else change.outcome,
-            *both_texts(change.before, change.after, change.unit),
-        )
-        for change in changes
-    )
+def rows_of(changes: Sequence[UseChange], uses: Sequence[Judged] = ()) -> tuple[ChangeRow, ...]:
+    """Rows of two runs. `uses`: as runs of `tune` themselves say what is measured; of a study its combinations are."""
+    names = {(judged.use, judged.metric): metric_name(judged) for judged in uses}
+    return tuple(_row(change, names.get((change.use, change.metric))) for change in changes)
 
 
-def of_studies(comparison: comparing.Comparison, pairs: Sequence[comparing.ValuePair] = ()) -> tuple[ChangeRow, ...]:
-    """Rows of two runs of one study; `pairs`: the values of both."""
-    values = {(compared.metric, compared.combination, compared.setting): compared for compared in pairs}
-
-    def texts(each: comparing.Change) -> tuple[str, str]:
-        pair = values.get((each.verdict.metric, each.combination, each.setting))
-        scale, unit = VALUE_UNITS.get(each.verdict.metric, (1.0, ""))
-        return both_texts(pair.base / scale, pair.new / scale, unit) if pair else ("", "")
-
-    return tuple(
-        ChangeRow(
-            combination_words(changed.combination),
-            shown_setting(changed.setting),
-            METRIC_WORDS.get(changed.verdict.metric, changed.verdict.metric),
-            more_is_better(changed.verdict.metric),
-            changed.verdict.ratio,
-            changed.verdict.ratio_low,
-            changed.verdict.ratio_high,
-            "equal" if changed.outcome in ("tie", "small") else changed.outcome,
-            *texts(changed),
-        )
-        for changed in comparison.changes
+def _row(change: UseChange, name: str | None) -> ChangeRow:
+    return ChangeRow(
+        combination_words(change.use) if name is None else change.use,
+        shown_setting(change.setting),
+        name or METRIC_NAMES.get(change.metric, change.metric),
+        change.more_is_better,
+        change.ratio,
+        change.low,
+        change.high,
+        change.verdict,
+        *both_texts(change.before, change.after, change.unit),
     )
 
 

@@ -14,31 +14,11 @@ from seekwise.store.record import Record
 from seekwise.workload.study.study import System
 
 if TYPE_CHECKING:
+    from seekwise.judge.outcome import LiveOutcome
     from seekwise.report.answered import Question
     from seekwise.store.database import Run
     from seekwise.workload.study.plan import Plan
     from seekwise.workload.study.study import Study
-
-
-@dataclass(frozen=True)
-class WinnerCell:
-    """One cell of the winner table: the name, `=` (alike) or `not measured long enough`, and what stands one step
-    away."""
-
-    text: str
-    word: str
-    """clear, small, tie, undecided, or mixed (the rows behind it disagree)."""
-    detail: str = ""
-    """Margin and certainty, e.g. `1.17 to 1.21 times, 5 repetitions`."""
-
-
-@dataclass(frozen=True)
-class WinnerRow:
-    operation: str
-    condition: str
-    """What is held equal, e.g. `8 threads`."""
-    cells: dict[str, WinnerCell]
-    """By metric: rate, access_time, cpu_efficiency."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +35,8 @@ class Advice:
     """What to set on each system of a study with several, by use and load."""
     recommended: tuple[str, ...] = ()
     """Labels of the settings that the headline names, where one system is all there is."""
+    answers: tuple[tuple[str, str], ...] = ()
+    """The headline in parts, as `answered.answers` makes them; empty where it is one."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +72,11 @@ class ReportContent:
     """What was tested, e.g. `/srv on sda1 (WD2500YS)`."""
     provenance: str
     advice: Advice
-    winners: Sequence[WinnerRow]
     records: Sequence[Record]
     rule: str
     """The judging rule in one sentence, with its version."""
+    is_compared: bool = False
+    """Whether any two settings met under one load."""
     control: str = ""
     """What the A/A control showed, in one sentence."""
     stack_lines: Sequence[str] = ()
@@ -118,11 +101,5 @@ class ReportContent:
     """Those of `notes` that are statistics of single trials: outliers, drift."""
     discarded: Sequence[Record] = ()
     """Trials of the run that do not count, drift checks included."""
-
-
-METRIC_TITLES = {
-    "rate": "Rate",
-    "access_time": "Access time",
-    "cpu_efficiency": "CPU efficiency",
-    "p99": "99th percentile",
-}
+    live: LiveOutcome | None = None
+    """A run that was switched live: its page shows each use by itself."""

@@ -11,12 +11,10 @@ from seekwise.judge.decision import document as decision
 from seekwise.judge.decision import seen
 from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.document import PurposeDecision, UseVerdict
-from seekwise.judge.observation import Verdict
-from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
+from seekwise.judge.outcome import LiveOutcome, Outcome, no_verdict
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.judge.study_outcome import StudyOutcome
-from seekwise.report import tune_answer
-from seekwise.report.content import Advice, QuestionTable, ReportContent, WinnerRow
+from seekwise.report.content import Advice, QuestionTable, ReportContent
 from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Stage
@@ -68,7 +66,7 @@ class Results:
     """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a
     study's run."""
 
-    SCHEMA: ClassVar = "seekwise.results/1"
+    SCHEMA: ClassVar = "seekwise.results/2"
     run_id: str
     study: str
     backend: str
@@ -82,7 +80,6 @@ class Results:
     ended_at: str | None
     plan: dict[str, Any]
     """What was planned, schema seekwise.plan/1."""
-    winners: Sequence[WinnerRow]
     arrays: Sequence[ArrayRow]
     table: QuestionTable | None
     """Of a question that has a table of its own, in place of the arrays."""
@@ -97,16 +94,22 @@ class Results:
     """Of a study whose settings compete on one system; else null, and `advice.choices` or `arrays` answer."""
     purposes: Sequence[PurposeDecision]
     uses: Sequence[UseVerdict]
-    """Operations, in the shape of `tune --json`."""
+    """Every combination by every metric, in the shape of `tune --json`: `rule_version` says by which rule."""
+    rule_version: str
     notes: Sequence[str]
-    verdicts: Sequence[Verdict]
     records: Sequence[Record]
     report: str | None
     """Path of the page that was written."""
 
 
-def of_tune(outcome: LiveOutcome, *, records: bool = False, report: str | None = None) -> Tune:
-    """`tune --json` and `results --json` of a live-switched run."""
+def of(outcome: Outcome, content: ReportContent, *, records: bool, report: str | None = None) -> Tune | Results:
+    """What `--json` prints of a run. `records`: of a live-switched one with every period."""
+    if isinstance(outcome, LiveOutcome):
+        return _of_tune(outcome, content, records=records, report=report)
+    return _of_study(outcome, content, report=report)
+
+
+def _of_tune(outcome: LiveOutcome, content: ReportContent, *, records: bool, report: str | None) -> Tune:
     plan, judged, is_asked = outcome.plan, outcome.decided, outcome.plan.group is not None
     return Tune(
         run_id=outcome.run.run_id,
@@ -121,7 +124,7 @@ def of_tune(outcome: LiveOutcome, *, records: bool = False, report: str | None =
         no_verdict=no_verdict(outcome),
         in_force=plan.in_force.label,
         candidates=plan.labels,
-        headline=tune_answer.headline(outcome),
+        headline=content.advice.headline,
         decision=outcome.choice,
         purposes=decision.purposes(judged.by_purpose, outcome.choice if is_asked else None) if outcome.choice else (),
         by_group=judged.by_group,
@@ -129,16 +132,15 @@ def of_tune(outcome: LiveOutcome, *, records: bool = False, report: str | None =
         seen=seen.figures(outcome.records, plan),
         stages=plan.stages,
         left_out=plan.left_out,
-        set=outcome.lines.set,
-        undo=outcome.lines.undo,
-        notes=notes(outcome),
+        set=content.advice.set_lines,
+        undo=content.advice.undo_lines,
+        notes=content.notes,
         report=report,
         records=outcome.records if records else (),
     )
 
 
-def of_study(outcome: StudyOutcome, content: ReportContent, *, report: str | None = None) -> Results:
-    """`results --json` of a run of a study."""
+def _of_study(outcome: StudyOutcome, content: ReportContent, *, report: str | None) -> Results:
     asked = content.question
     return Results(
         run_id=outcome.run.run_id,
@@ -151,7 +153,6 @@ def of_study(outcome: StudyOutcome, content: ReportContent, *, report: str | Non
         created_at=outcome.run.created_at,
         ended_at=outcome.run.ended_at,
         plan=outcome.plan.to_document(),
-        winners=content.winners,
         arrays=content.arrays,
         table=content.table,
         findings=content.findings,
@@ -160,9 +161,9 @@ def of_study(outcome: StudyOutcome, content: ReportContent, *, report: str | Non
         rule=content.rule,
         decision=asked.choice if asked else None,
         purposes=decision.purposes(asked.by_purpose, None) if asked else (),
-        uses=decision.uses(asked.judged) if asked else (),
+        uses=decision.uses(outcome.named),
+        rule_version=RULE_VERSION,
         notes=content.notes,
-        verdicts=outcome.verdicts,
         records=outcome.records,
         report=report,
     )

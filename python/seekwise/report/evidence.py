@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from seekwise.number_text import three
 from seekwise.report.charts.panels import ChartPoint, Panel, PanelChart, Series
 from seekwise.report.frame import Axes, Frame, axes, combinations, has, is_number, shown
+from seekwise.report.latencies import held_words
 from seekwise.report.looks import Look, Looks
 from seekwise.report.rows import METRICS, Row
-from seekwise.report.why import held_words
 
 CHARTS_FIRST = 12
 MORE_MOST = 24

@@ -97,17 +97,14 @@ def frame(records: Sequence[Record], systems: Sequence[System] = (), compare: Se
     if _differs(rows, CHUNK):
         subject = [CHUNK, *(name for name in subject if name != CHUNK)]
     names = [OPERATION, *subject]
-    names += [n for n in _factor_names(counted) if n not in (*names, *IGNORED) and _differs(rows, n)]
+    factors_given = dict.fromkeys(name for record in counted for name in record.factors)
+    names += [n for n in factors_given if n not in (*names, *IGNORED) and _differs(rows, n)]
     names = _without_doubles(rows, names, keep=len(subject) + 1)
     summaries = summary_rows(rows, by=names)
     factors = {name: _levels(name, rows) for name in names}
     places = {name: {level: number for number, level in enumerate(levels)} for name, levels in factors.items()}
     summaries.sort(key=lambda row: tuple(places[name][row[name]] for name in names))
     return Frame(factors, summaries, tuple(subject), {system.name: kind_of(system) for system in systems})
-
-
-def _factor_names(records: Sequence[Record]) -> list[str]:
-    return list(dict.fromkeys(name for record in records for name in record.factors))
 
 
 def _differs(rows: Sequence[Mapping[str, object]], name: str) -> bool:
@@ -160,9 +157,7 @@ def _levels(name: str, rows: Sequence[Mapping[str, object]]) -> list[object]:
         return sorted(levels, key=lambda level: operations.place(str(level)))
     if all(is_number(level) or level in (NO_CHUNK, None) for level in levels):
         return sorted(levels, key=lambda level: float(level) if is_number(level) else -1.0)  # type: ignore[arg-type]
-    if name in ("raid_level", "kernel", "system"):
-        return sorted(levels, key=str)
-    return levels if name != "scheduler" else sorted(levels, key=str)
+    return sorted(levels, key=str) if name in ("raid_level", "kernel", "system", "scheduler") else levels
 
 
 def is_number(value: object) -> bool:
@@ -197,13 +192,12 @@ def axes(table: Frame) -> Axes:
     left = [name for name in free if name != x]
     names = [name for name in table.subject if name in left]
     small = sorted(
-        (n for n in left if len(table.factors[n]) <= LINES_MAX), key=lambda n: _weight(table, n), reverse=True
+        (n for n in left if len(table.factors[n]) <= LINES_MAX),
+        key=lambda n: (n in X_FIRST, len(table.factors[n])),
+        reverse=True,
     )
     colour = next((name for name in names if len(table.factors[name]) <= LINES_MAX), small[0] if small else None)
-    if x == OPERATION:
-        panel = None
-    else:
-        panel = OPERATION if len(table.factors[OPERATION]) > 1 else None
+    panel = OPERATION if x != OPERATION and len(table.factors[OPERATION]) > 1 else None
     if colour is None and x != OPERATION and not _is_scale(table, x):
         colour = x
     rest = [name for name in left if name != colour]
@@ -213,10 +207,6 @@ def axes(table: Frame) -> Axes:
         panel = few
         rest.remove(few)
     return Axes(x, colour, panel, tuple(rest))
-
-
-def _weight(table: Frame, name: str) -> tuple[bool, int]:
-    return name in X_FIRST, len(table.factors[name])
 
 
 def _is_scale(table: Frame, name: str) -> bool:

@@ -102,6 +102,20 @@ def wrapped(text: str, width: int, indent: str = "", then: str | None = None) ->
     return [line.replace(NBSP, " ") for line in lines]
 
 
+def common_parts(names: Sequence[str]) -> list[str]:
+    """What all of several names have between their commas, to be said once below a table; each keeps a part of its own."""
+    if len(names) < 2:
+        return []
+    first, *others = parts = [name.split(", ") for name in names]
+    common = [part for part in first if all(part in other for other in others)]
+    return common if all(set(part) - set(common) for part in parts) else common[1:]
+
+
+def own_parts(name: str, common: Sequence[str]) -> str:
+    """A name without what stands below the table."""
+    return ", ".join(part for part in name.split(", ") if part not in common)
+
+
 def print_columns(
     heads: Sequence[str], body: Sequence[Sequence[str]], console: Console, *, numbers_from: int | None = None
 ) -> None:
@@ -131,3 +145,13 @@ def print_lines(texts: Iterable[str], console: Console, *, style: str | None = N
     for text in texts:
         for line in wrapped(text, WIDTH, indent):
             console.print(line, style=style, highlight=False, markup=False)
+
+
+def sentence(text: str) -> str:
+    """With a capital at its beginning, unless that is a name."""
+    head = text[0].upper() + text[1:] if OPENERS.match(text) else text
+    return head if head.endswith((".", ":", "!", "?")) else f"{head}."
+
+
+OPENERS = re.compile(r"(keep|set|stay|no|simulated:|values:?|with|drift:|random|sequential|software|hardware)(?= |$)")
+"""Words that begin a sentence and are no names."""

@@ -22,7 +22,7 @@ from seekwise.number_text import by
 from seekwise.report.charts.live_svg import Distance, distances
 from seekwise.report.content import ReportContent
 from seekwise.report.looks import Look, Looks
-from seekwise.report.metric_words import NO_BOUND_FACTOR, shown_setting
+from seekwise.report.metric_words import METRIC_NAMES, NO_BOUND_FACTOR, shown_setting
 from seekwise.store import operations
 from seekwise.store.operations import OPERATIONS, Operation
 from seekwise.store.record import Record
@@ -30,7 +30,7 @@ from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 LINES_MOST = 16
 """Lines on the first screen, one per candidate; with more, all candidates of a row share one picture."""
-METRIC_NAMES = {"rate": "throughput", "p99": "p99 latency"}
+METRICS = ("rate", "p99")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _by_metric(
     content: ReportContent, system: str, records: Sequence[Record], operation: str | None, looks: Looks
 ) -> list[LossBlock]:
     blocks = []
-    for metric in METRIC_NAMES:
+    for metric in METRICS:
         weighed = _weighed(records, operation, metric)
         if weighed is None:
             continue

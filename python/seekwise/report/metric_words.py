@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from seekwise.judge.decision.choose import STARVED_FACTOR
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
-from seekwise.number_text import TIMES_FROM, factor_text, percent, three
+from seekwise.number_text import TIMES_FROM, by, factor_text, percent, plain_settings, three
 
 SPEED_FROM = 1.25
 """From this factor on a speed-up is said as "1.4 times quicker"."""
@@ -25,6 +24,7 @@ METRIC_NAMES = {
     "p999": "p99.9 latency",
     "mean": "mean latency",
     "access_time": "access time",
+    "cpu_efficiency": "CPU efficiency",
     "cpu": "processor time per operation",
     "fairness": "evenness among equal processes",
     "number": "result",
@@ -124,13 +124,21 @@ def _joined(number: str, unit: str) -> str:
     return f"{number}{unit}" if unit.startswith("/") else f"{number} {unit}".rstrip()
 
 
-def amount(loss: float, more_is_better: bool, metric: str = "") -> str:
+def amount(loss: float, more_is_better: bool) -> str:
     """`38 % less`, `3.1 times longer`, `over 10 times longer`: a loss as a share, of a rate or of a time."""
     factor = 1 + loss if not more_is_better else (1 / (1 - loss) if loss < 1 else math.inf)
-    word = "less" if more_is_better else ("more" if metric.endswith(("cpu", "cost")) else "longer")
+    word = "less" if more_is_better else "longer"
     if factor < TIMES_FROM:
         return f"{percent(loss)} {word}"
-    return f"{times_text(factor)} {word}"
+    # Beyond starvation a ratio has no digits.
+    return (
+        f"over {STARVED_FACTOR:.0f} times {word}" if factor > STARVED_FACTOR else f"{factor_text(factor)} times {word}"
+    )
+
+
+def speed_text(ratio: float) -> str:
+    """`12 % faster`, `3.1 times slower`: one rate over another."""
+    return by(ratio, "faster", of_rate=False) if ratio >= 1 else by(1 / ratio, "slower", of_rate=True)
 
 
 def change_text(standing: CandidateVerdict, judged: Judged) -> str:
@@ -175,13 +183,25 @@ def effect(judged: Judged, standing: CandidateVerdict) -> str:
         if 1 / SPEED_FROM < standing.ratio < TIMES_FROM:
             # In per cent as the table has it: a time that is 18 % shorter is a speed that is 22 % higher.
             return f"{name} {percent(abs(standing.ratio - 1))} {'shorter' if standing.ratio < 1 else 'longer'}"
-        return _quicker(name, 1 / standing.ratio, 1 / standing.high, 1 / standing.low, "quicker")
+        said = _quicker(name, 1 / standing.ratio, 1 / standing.high, 1 / standing.low, "quicker")
+        return f"{said}{_values_beyond(judged, standing)}"
     if judged.kind in ("done", "rate"):
         name = units if judged.unit == "/s" and judged.work else judged.job or _load(judged.use)
-        return _quicker(name, standing.ratio, standing.low, standing.high, "faster")
+        said = _quicker(name, standing.ratio, standing.low, standing.high, "faster")
+        beyond = _values_beyond(judged, standing)
+        return f"{name} nearly stopped{beyond}" if beyond and standing.ratio < 1 else f"{said}{beyond}"
     return (
         f"{subject(judged) if judged.job else f'{_load(judged.use)} {subject(judged)}'} {change_text(standing, judged)}"
     )
+
+
+def _values_beyond(judged: Judged, standing: CandidateVerdict) -> str:
+    """` (136 MB/s → 0.37 MB/s)` where a ratio has no digits any more; else empty."""
+    base = judged.standing(judged.base)
+    assert standing.ratio is not None
+    if base is None or base.value is None or max(standing.ratio, 1 / standing.ratio) <= STARVED_FACTOR:
+        return ""
+    return f" ({' → '.join(both_texts(base.value, base.value * standing.ratio, judged.unit))})"
 
 
 def _load(use: str) -> str:
@@ -203,29 +223,7 @@ def _quicker(name: str, speed: float, low: float, high: float, up: str) -> str:
     return f"{name} about {percent(1 - speed)} slower"
 
 
-def times_text(factor: float) -> str:
-    """`3.1 times`, `over 10 times`: beyond starvation a ratio has no digits."""
-    return f"over {STARVED_FACTOR:.0f} times" if factor > STARVED_FACTOR else f"{factor_text(factor)} times"
-
-
-IN_WORDS: dict[str, Callable[[str], str]] = {
-    "raid_level": lambda value: value.replace("raid", "RAID "),
-    "scheduler": str,
-    "read_ahead_kb": lambda value: f"read-ahead {value} KiB",
-    "chunk_kib": lambda value: f"chunk {value} KiB",
-}
-
-
 def shown_setting(label: str) -> str:
-    """`raid_level=raid5` as `RAID 5`, `scheduler=bfq` as `bfq`, `read_ahead_kb=128` as `read-ahead 128 KiB`; several
-    parts stay apart."""
-    parts = []
-    for word in label.split():
-        name, equals, value = word.partition("=")
-        if not (name and equals and value):
-            parts.append(word)
-        elif name in IN_WORDS:
-            parts.append(IN_WORDS[name](value))
-        else:
-            parts.append(f"{name.replace('_', ' ')} {value}")
-    return ", ".join(parts) if any("=" in word[1:-1] for word in label.split()) else label
+    """`raid_level=raid5` as `RAID 5`, `scheduler=bfq` as `bfq`; several parts stay apart."""
+    parts = label.split()
+    return ", ".join(map(plain_settings, parts)) if any("=" in word[1:-1] for word in parts) else label

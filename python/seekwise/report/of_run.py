@@ -9,29 +9,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.text import Text
 
 from seekwise.document import printed
 from seekwise.judge import outcome
 from seekwise.judge.decision.choose import Choice
-from seekwise.judge.observation import Verdict
-from seekwise.judge.outcome import LiveOutcome, notes
-from seekwise.judge.study_outcome import StudyOutcome
+from seekwise.judge.decision.document import UseVerdict, uses
 from seekwise.report import documents, tune_answer
 from seekwise.report.content import ReportContent
+from seekwise.report.layout import sentence
 from seekwise.report.outcome import content_of
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.workload.study.plan import Plan
-from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
     from seekwise.report.advised import Advised
 
 
-class _OfRun:
-    """What every run tells."""
+def of_runs(store: Store, *runs: Run, brief: bool = False) -> Report:
+    """One run, or several of one study as one. UsageError where they cannot be one; `brief`: for the words alone."""
+    return Report(outcome.of_runs(store, *runs, brief=brief))
+
+
+@dataclass(frozen=True)
+class Report:
+    """Of a run of a study, or of one that was switched live."""
 
     outcome: outcome.Outcome
 
@@ -53,10 +55,8 @@ class _OfRun:
     @property
     def title(self) -> str:
         """What was run, where, and whether it ended: the first line of what is shown of it."""
-        return f"run {self.run.run_id}, {self._what()}, {self.provenance}, {self.run.outcome or 'unfinished'}"
-
-    def _what(self) -> str:
-        return self.run.title
+        what = tune_answer.what(self.outcome) if isinstance(self.outcome, outcome.LiveOutcome) else self.run.title
+        return f"run {self.run.run_id}, {what}, {self.provenance}, {self.run.outcome or 'unfinished'}"
 
     @property
     def choice(self) -> Choice | None:
@@ -64,26 +64,9 @@ class _OfRun:
         return self.outcome.choice
 
     @property
-    def verdicts(self) -> Sequence[Verdict]:
-        """Of pairs of settings, where the run was judged by pairs."""
-        return self.outcome.verdicts
-
-
-def of_runs(store: Store, *runs: Run, brief: bool = False) -> Report:
-    """One run, or several of one study as one. UsageError where they cannot be one; `brief`: for the words alone."""
-    return of_outcome(outcome.of_runs(store, *runs, brief=brief))
-
-
-def of_outcome(judged: outcome.Outcome) -> Report:
-    """The report of what was judged."""
-    return TuneReport(judged) if isinstance(judged, LiveOutcome) else StudyReport(judged)
-
-
-@dataclass(frozen=True)
-class StudyReport(_OfRun):
-    """Of a run of a study."""
-
-    outcome: StudyOutcome
+    def verdicts(self) -> Sequence[UseVerdict]:
+        """Every figure of every use, or combination, with its settings against the one in force."""
+        return uses(self.outcome.named)
 
     @cached_property
     def content(self) -> ReportContent:
@@ -91,59 +74,52 @@ class StudyReport(_OfRun):
         with damage.reading(self.run.run_id):
             return content_of(self.outcome)
 
-    @property
-    def plan(self) -> Plan:
-        """As stored when the run began."""
-        return self.outcome.plan
-
     def headline(self) -> str:
-        """Of the study's advice, as sentences with their periods."""
-        from seekwise.report import page
-
-        return page.sentence(self.content.advice.headline)
+        """What to set or keep, or why there is no verdict, as sentences with their periods."""
+        return sentence(self.content.advice.headline)
 
     def reasons(self) -> Sequence[str]:
-        """Sentences that the advice rests on; empty where nothing is advised."""
+        """What the answer rests on: sentences, or a line per use and metric."""
         return self.content.advice.reasons
 
     def notes(self) -> Sequence[str]:
-        """What limits the results: outliers, drift, discarded trials, devices that need care."""
+        """What limits the results: outliers, drift, what was discarded or left out, devices that need care."""
         return self.content.notes
 
     def findings(self) -> Sequence[str]:
-        """Insights over all systems."""
+        """Insights over all systems; a live run varies neither systems nor thread counts, so it has none."""
         return tuple(finding.text for finding in self.content.findings)
 
     def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
-        """`purpose`: a use; `system`: needed where systems differ in what is best. UsageError (exit status 2) for an
-        unknown one."""
+        """`purpose`: a use; `system`: needed where systems of a study differ in what is best. UsageError (exit status 2)
+        for what was not measured."""
         from seekwise.report import advised
 
-        return advised.of_study(self.outcome, self.content, purpose, system)
+        return advised.of(self.content, self.outcome, purpose, system)
 
     def sets(self, run: str) -> str | None:
         """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called
         there."""
-        from seekwise.report import advised
-
-        return advised.of_study(self.outcome, self.content, None, None).sets(run)
+        if isinstance(self.outcome, outcome.LiveOutcome):
+            return tune_answer.apply_command(self.outcome, run)
+        return self.advised().sets(run)
 
     def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
-        """Schema of `results --json`; `records` is ignored, since a study's document holds none."""
-        document: dict[str, object] = printed(documents.of_study(self.outcome, self.content, report=report))
+        """Schema of `results --json` or `tune --json`. `records`: with every period; a study's document always has its trials."""
+        document: dict[str, object] = printed(documents.of(self.outcome, self.content, records=records, report=report))
         return document
 
     def show(
         self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] | None = None
     ) -> None:
-        """`everything`: every row instead of the first ones."""
+        """`everything`: every row instead of the first ones. `figures` and `told` are of a study."""
         from seekwise.report import terminal
 
-        if figures:
+        if figures and self.content.live is None:
             terminal.print_figures(self.content, console, everything=True)
             console.print()
         everything_shown = self.run.typed(f"seekwise results {self.run.run_id} --all")
-        terminal.print_study(self.content, console, everything=everything, told=told, shows_all=everything_shown)
+        terminal.print_run(self.content, console, everything=everything, told=told, shows_all=everything_shown)
 
     def pictures(self) -> list[tuple[str, str]]:
         """(name, SVG) of each chart."""
@@ -156,74 +132,3 @@ class StudyReport(_OfRun):
         from seekwise.report import page
 
         return page.write_report(path, self.content)
-
-
-@dataclass(frozen=True)
-class TuneReport(_OfRun):
-    """Of a run that was switched live."""
-
-    outcome: LiveOutcome
-
-    def headline(self) -> str:
-        """What to set or keep, or why there is no verdict."""
-        return tune_answer.headline(self.outcome)
-
-    def reasons(self) -> Sequence[str]:
-        """A line per use and metric that the answer rests on."""
-        return tuple(f"{row.use}, {row.subject}: {row.words}" for row in tune_answer.rows(self.outcome))
-
-    def notes(self) -> Sequence[str]:
-        """Warnings about the devices, and uses that were left out."""
-        return notes(self.outcome)
-
-    def findings(self) -> Sequence[str]:
-        """Always empty: insights compare systems and thread counts, which a live run does not vary."""
-        return ()
-
-    def advised(self, purpose: str | None = None, system: str | None = None) -> Advised:
-        """UsageError (exit status 2) for any `system`, since a run of `tune` has one target, and for a use that was not
-        measured."""
-        from seekwise.report import advised
-
-        return advised.of_tune(self.outcome, purpose, system)
-
-    def _what(self) -> str:
-        plan = self.outcome.plan
-        drives = f" on {', '.join(plan.current)}" if plan.current else ""
-        minutes = round(self.outcome.seconds / 60)
-        took = f"{minutes} minute{'s' if minutes != 1 else ''}" if minutes else time_text(self.outcome.seconds)
-        name = f"{self.run.given_name}, " if self.run.given_name else ""
-        return f"{name}tune of {self.run.target or plan.stack[0].split(';')[0]}{drives}, {took}"
-
-    def sets(self, run: str) -> str | None:
-        """The command that sets what this run advises; None where nothing is to be set here. `run`: what it is called
-        there."""
-        command = tune_answer.next_command(self.outcome, run)
-        return command if command.startswith("sudo seekwise apply") else None
-
-    def document(self, *, records: bool = True, report: str | None = None) -> dict[str, object]:
-        """Schema of `tune --json`; `records`: with every period."""
-        document: dict[str, object] = printed(documents.of_tune(self.outcome, records=records, report=report))
-        return document
-
-    def show(
-        self, console: Console, *, everything: bool = False, figures: bool = False, told: Sequence[str] | None = None
-    ) -> None:
-        """Lines made for the console's width; `figures` and `told` have no effect here."""
-        for line in tune_answer.lines(self.outcome, width=console.width, everything=everything):
-            console.print(Text(line), soft_wrap=True)
-
-    def pictures(self) -> list[tuple[str, str]]:
-        """(name, SVG) of each chart of the live page."""
-        from seekwise.report import live_page
-
-        return live_page.pictures(self.outcome)
-
-    def write(self, path: Path) -> Path:
-        """Whole or not at all; returns `path` as given."""
-        from seekwise.report import live_page
-
-        return live_page.write(path, self.outcome)
-
-
-Report = StudyReport | TuneReport

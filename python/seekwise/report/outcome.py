@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from seekwise.judge import arrays, believable, tables
+from seekwise.judge import arrays, believable
 from seekwise.judge.bitmap import rows as bitmap_rows
 from seekwise.judge.control import judge_control
-from seekwise.judge.observation import Verdict
+from seekwise.judge.decision.observed import METRICS, OTHERS
+from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.judge.observe import observations
+from seekwise.judge.outcome import LiveOutcome, Outcome
 from seekwise.judge.rebuild import rows as rebuild_rows
 from seekwise.judge.records import exact_note, invalid_note, remarks
-from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE, more_is_better
+from seekwise.judge.rule import ROUNDS_MIN, RULE_VERSION, THRESHOLD_SHARE
 from seekwise.judge.study_outcome import StudyOutcome, condition_text, lines, otherwise, pooled_threads, reference
-from seekwise.number_text import TIMES_FROM, change, listed, three
+from seekwise.number_text import TIMES_FROM, change, listed, some, three
 from seekwise.report import (
     answered,
     array_advice,
@@ -28,11 +29,14 @@ from seekwise.report import (
     insights,
     rebuild,
     systems_answer,
+    tune_answer,
     whatif_answer,
 )
 from seekwise.report.answered import Question
-from seekwise.report.content import Advice, QuestionTable, ReportContent, WinnerCell, WinnerRow
+from seekwise.report.content import Advice, QuestionTable, ReportContent
+from seekwise.report.metric_words import METRIC_NAMES, speed_text
 from seekwise.report.rows import varied_dimensions
+from seekwise.simulate import gain_error
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Phase, Record
@@ -44,8 +48,8 @@ from seekwise.workload.study.quantity import size_word
 def rule_text() -> str:
     """The rule that made the verdicts, with the differences that are no win by it."""
     named: dict[float, list[str]] = {}
-    for metric, name in METRIC_WORDS.items():
-        named.setdefault(THRESHOLD_SHARE[metric], []).append(name)
+    for metric in (*METRICS, *OTHERS):
+        named.setdefault(THRESHOLD_SHARE[metric], []).append(METRIC_NAMES[metric])
     parts = [f"{100 * share:g} % in {listed(names)}" for share, names in named.items()]
     return (
         "All comparisons of a table are estimated together; a win has at least 95 % probability, intervals hold with 90 %; "
@@ -53,8 +57,12 @@ def rule_text() -> str:
     )
 
 
-def content_of(study_outcome: StudyOutcome) -> ReportContent:
-    """The outcome of a study in the shape that reports draw."""
+def content_of(judged: Outcome) -> ReportContent:
+    """The outcome of a run in the shape that reports draw."""
+    return tune_answer.content(judged) if isinstance(judged, LiveOutcome) else _of_study(judged)
+
+
+def _of_study(study_outcome: StudyOutcome) -> ReportContent:
     run, plan, records, study, compared = (
         study_outcome.run,
         study_outcome.plan,
@@ -87,7 +95,7 @@ def content_of(study_outcome: StudyOutcome) -> ReportContent:
         advice=of_its_kind or advice(study_outcome),
         question=question(study_outcome) if of_its_kind is None and len(candidates) > 1 else None,
         remarks=frozenset(said),
-        winners=winner_rows(study_outcome.verdicts, plan),
+        is_compared=bool(study_outcome.judged),
         records=compared,
         rule=rule_text(),
         control=control_text(compared, plan),
@@ -108,8 +116,9 @@ def content_of(study_outcome: StudyOutcome) -> ReportContent:
 
 def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
     """What a reader must know beside the answer, in sentences."""
+    is_headline = plan.lead and sum(not setting.control for setting in plan.settings) < 2
     notes = (
-        *plan.notes,
+        *(plan.notes[1:] if is_headline else plan.notes),
         invalid_note(records),
         *believable.implausible(records),
         *condition_notes(records),
@@ -152,54 +161,13 @@ def _conditions(records: Sequence[Record], plan: Plan) -> Advice | None:
         changes = []
         for (label, operation), mine in throughputs.items():
             base = dict(throughputs.get((plan.reference, operation), ()))
-            logs = [math.log(rate / base[key]) for key, rate in mine if rate > 0 and base.get(key, 0) > 0]
-            if label == setting.label and logs:
-                ratio = math.exp(sum(logs) / len(logs))
-                changes.append(f"{operations.name(operation).lower()} {_slower(ratio)}")
+            ratios = [rate / base[key] for key, rate in mine if rate > 0 and base.get(key, 0) > 0]
+            if label == setting.label and ratios:
+                ratio = statistics.geometric_mean(ratios)
+                is_alike = abs(ratio - 1) < THRESHOLD_SHARE["rate"]
+                changes.append(f"{operations.name(operation).lower()} {'as fast' if is_alike else speed_text(ratio)}")
         said.append(f"With {setting.label}: {', '.join(changes)}.")
     return Advice(" ".join(said), (f"compared with {plan.reference}, means over the loads",), caution=cautions(plan))
-
-
-def _slower(ratio: float) -> str:
-    if abs(ratio - 1) < THRESHOLD_SHARE["rate"]:
-        return "as fast"
-    if ratio > 1:
-        return f"{100 * (ratio - 1):.0f} % faster"
-    return f"{1 / ratio:.2g} times slower" if ratio < 0.5 else f"{100 * (1 - ratio):.0f} % slower"
-
-
-def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
-    """The table of `verdict.tables` in the report's shape: rows over all threads, then those of single thread counts."""
-    rows: list[WinnerRow] = []
-    for table in tables.winner_tables(verdicts):
-        for row in sorted(table, key=lambda row: _row_order(row, plan)):
-            cells = {metric: _cell(entry) for metric, entry in row.cells.items()}
-            rows.append(WinnerRow(row.operation, condition_text(row.conditions, plan), cells))
-    return rows
-
-
-def _row_order(row: tables.CombinationWinners, plan: Plan) -> tuple[object, ...]:
-    names = [facts.name for facts in plan.systems]
-    system = row.conditions.get("system")
-    # Numbers as numbers: 8 threads before 16; a row over all threads has fewer conditions and comes first.
-    others = [value for name, value in row.conditions.items() if name != "system"]
-    words = [(int(word) if word.isdigit() else 0, word) for other in others for word in re.findall(r"\d+|\D+", other)]
-    return operations.place(row.operation), names.index(system) if system in names else -1, len(others), words
-
-
-def _cell(entry: tables.Winner) -> WinnerCell:
-    kinds = {verdict.word for verdict in entry.verdicts}
-    word = kinds.pop() if len(kinds) == 1 else ("clear" if entry.candidates.decided else "mixed")
-    detail = ""
-    if entry.margin is not None:
-        _, low, high = entry.margin
-        words = times(low, high, more_is_better=more_is_better(entry.verdicts[0].metric))
-        detail = f"{entry.candidates.order[0]}: {words}"
-    if len(entry.candidates.order) > 2 and entry.candidates.groups_text:
-        detail += f"{', ' if detail else ''}{entry.candidates.groups_text}"
-    repetitions = max((verdict.repetitions for verdict in entry.verdicts), default=0)
-    detail += f"{', ' if detail else ''}{repetitions} repetitions"
-    return WinnerCell(entry.candidates.text, word, detail)
 
 
 def control_text(records: Sequence[Record], plan: Plan) -> str:
@@ -220,8 +188,8 @@ VARIED = {
 
 def advice(study_outcome: StudyOutcome) -> Advice:
     """What to set, in words and lines."""
-    verdicts, plan, records, asked = (
-        study_outcome.verdicts,
+    judged, plan, records, asked = (
+        study_outcome.judged,
         study_outcome.plan,
         study_outcome.records,
         question(study_outcome),
@@ -237,23 +205,23 @@ def advice(study_outcome: StudyOutcome) -> Advice:
         return Advice(
             f"Only {plan.reference} was tested, so there is nothing to choose from{below}.", reasons=plan.notes[:1]
         )
-    if plan.backend == IMPORTED and (depths := _by_depth(records)):
+    if plan.backend == IMPORTED and (depths := _by_depth(records, plan)):
         return Advice(
             f"No two files share a load; their queue depths are compared: {depths}.{_too_few(records)}",
             reasons=plan.notes[:1],
         )
-    if not verdicts and plan.backend == IMPORTED and not _shares_a_load(records):
+    if not judged and plan.backend == IMPORTED and all(len(each) < 2 for each in _by_load(records).values()):
         return Advice("Nothing is compared: no two of these set-ups measured the same load.", reasons=plan.notes[:1])
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
-        return Advice(f"Too disturbed to tell: {why}.", _open_question(verdicts))
+        return Advice(f"Too disturbed to tell: {why}.", _open_question(judged))
     said = (*_means(study_outcome), *cautions(plan))
     if asked.choice is None or not asked.choice.changes:
-        return _kept(asked, verdicts, plan, records, said)
+        return _kept(asked, judged, plan, records, said)
     setting = next(candidate for candidate in candidates if candidate.label == asked.choice.setting)
     shown = lines(setting, plan)
-    reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan))[:3])
+    reasons = tuple(_win_text(*win, plan) for win in wins(judged, setting.label)[:3])
     alone = one_at_a_time(asked, plan)
     said = (*((alone,) if alone else ()), *said)
     return Advice(answered.headline(asked), reasons, shown.set, shown.undo, said, recommended=(setting.label,))
@@ -285,55 +253,51 @@ def one_at_a_time(asked: Question, plan: Plan) -> str:
     return f"One thing at a time, {figure.use}: {', '.join(told)}" if len(told) > 1 else ""
 
 
-SYNCS = "durable writes of "
-"""How the note begins that says how long syncs took (`importing/fio_json.py`): the figure that counts for programs that wait for them."""
+def _by_load(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, list[Phase]]]:
+    """{(combination, operation): {setting: repeats}} of the valid records."""
+    found: dict[tuple[str, str], dict[str, list[Phase]]] = {}
+    for record in records:
+        for phase in record.phases if record.valid else ():
+            of_load = found.setdefault((record.combination, phase.operation), {})
+            of_load.setdefault(record.setting, []).append(phase)
+    return found
 
 
 def _one_set_up(records: Sequence[Record], plan: Plan) -> Advice:
     """What an import of one set-up says: its figures. There is nothing to choose from."""
-    note = next((text for text in plan.notes if SYNCS in text), None)
     alone = (
         f"One set-up, {plan.reference}: there is nothing to choose from. Import another one's files with it to compare."
     )
-    if note is not None:
-        text = note[note.index(SYNCS) :]
-        return Advice(f"{text[0].upper()}{text[1:].rstrip('.')}.", reasons=(alone,))
+    if plan.lead:
+        return Advice(f"{plan.lead[0].upper()}{plan.lead[1:].rstrip('.')}.", reasons=(alone,))
+    factors = {record.combination: record.factors for record in records}
+    apart = [name for name in DIMENSIONS if len({each[name] for each in factors.values() if name in each}) > 1]
     said = []
-    apart = [
-        name for name in DIMENSIONS if len({other.factors[name] for other in records if name in other.factors}) > 1
-    ]
-    repeats: dict[tuple[str, str], list[tuple[Record, Phase]]] = {}
-    for record, phase in [(other, phase) for other in records if other.valid for phase in other.phases]:
-        repeats.setdefault((record.combination, phase.operation), []).append((record, phase))
-    for (record, phase), *others in list(repeats.values())[:LOADS_MOST]:
+    for (combination, _), settings in list(_by_load(records).items())[:LOADS_MOST]:
+        phase, *others = [phase for repeats in settings.values() for phase in repeats]
+        words, rates = _load_words(factors[combination], phase, apart), _rates_mb_s([phase, *others])
         if others:
-            rates = [measured.rate_bytes_per_s / 1e6 for _, measured in [(record, phase), *others]]
-            mean = statistics.geometric_mean(rates)
             span = f"mean of {len(rates)} runs, {three(min(rates))} to {three(max(rates))}"
-            said.append(f"{_load_words(record, phase, apart)} {three(mean)} MB/s ({span})")
+            said.append(f"{words} {three(statistics.geometric_mean(rates))} MB/s ({span})")
             continue
         # As the tool printed it, however few requests lie beyond: nothing is compared here.
-        tail = phase.percentiles_ns.get("99")
-        latency = (
-            f", p99 {tail / 1e6:.3g} ms"
-            if tail
-            else f", mean {phase.latency_mean_ns / 1e6:.3g} ms"
-            if phase.latency_mean_ns
-            else ""
-        )
-        said.append(
-            f"{_load_words(record, phase, apart)} {three(phase.rate_bytes_per_s / 1e6)} MB/s{f', {phase.iops:,.0f} IOPS' if phase.ios else ''}{latency}"
-        )
+        tail_ns = phase.percentiles_ns.get("99")
+        latency_ns = tail_ns or phase.latency_mean_ns
+        latency = f", {'p99' if tail_ns else 'mean'} {latency_ns / 1e6:.3g} ms" if latency_ns else ""
+        said.append(f"{words} {three(rates[0])} MB/s{f', {phase.iops:,.0f} IOPS' if phase.ios else ''}{latency}")
     return Advice(f"{plan.reference}: {'; '.join(said)}.", reasons=(alone,))
 
 
-def _load_words(record: Record, phase: Phase, apart: Sequence[str]) -> str:
+def _rates_mb_s(phases: Sequence[Phase]) -> list[float]:
+    return [phase.rate_bytes_per_s / 1e6 for phase in phases]
+
+
+def _load_words(factors: Mapping[str, Any], phase: Phase, apart: Sequence[str]) -> str:
     """`random read (4k, depth 8)`: the operation, and what tells it from the other loads."""
-    which = ", ".join(DIMENSIONS[name](record.factors[name]) for name in apart if name in record.factors)
+    which = ", ".join(DIMENSIONS[name](factors[name]) for name in apart if name in factors)
     return f"{operations.name(phase.operation).lower()}{which and f' ({which})'}"
 
 
-DEPTH = re.compile(r"depth (\d+)")
 LOADS_MOST = 2
 SO_FAR_MOST = 4
 DIMENSIONS: dict[str, Callable[[Any], str]] = {
@@ -344,17 +308,18 @@ DIMENSIONS: dict[str, Callable[[Any], str]] = {
 """What tells the loads of an import apart, in words."""
 
 
-def _by_depth(records: Sequence[Record]) -> str:
+def _by_depth(records: Sequence[Record], plan: Plan) -> str:
     """`random read 100 IOPS at depth 1, 200 at 8`; empty where it is not depths that an import compares (`importing/setups.py`)."""
     rates: dict[tuple[str, str, str], dict[int, list[float]]] = {}
     many = len({record.factors.get("threads") for record in records}) > 1
+    depths = {setting.label: setting.values.get("iodepth") for setting in plan.settings}
     for record in records:
-        depth = DEPTH.fullmatch(record.setting)
+        depth = depths.get(record.setting)
         if depth is None:
             return ""
         for phase in record.phases:
-            words = _load_words(record, phase, ["threads"] if many else [])
-            rates.setdefault((phase.operation, record.combination, words), {}).setdefault(int(depth[1]), []).append(
+            words = _load_words(record.factors, phase, ["threads"] if many else [])
+            rates.setdefault((phase.operation, record.combination, words), {}).setdefault(int(depth), []).append(
                 phase.iops
             )
     said = []
@@ -373,12 +338,7 @@ def _by_depth(records: Sequence[Record]) -> str:
 
 def _too_few(records: Sequence[Record]) -> str:
     """` One repeat of each gives no answer: 3 of each are needed.`; empty where there are enough of one load."""
-    repeats = Counter(
-        (record.combination, record.setting, *(phase.operation for phase in record.phases))
-        for record in records
-        if record.valid
-    )
-    most = max(repeats.values(), default=0)
+    most = max((len(repeats) for settings in _by_load(records).values() for repeats in settings.values()), default=0)
     if most >= ROUNDS_MIN:
         return ""
     few = "One repeat of each gives" if most == 1 else f"{most} repeats of each give"
@@ -388,24 +348,21 @@ def _too_few(records: Sequence[Record]) -> str:
 def _so_far(records: Sequence[Record]) -> str:
     """`So far random read: a 0.504 MB/s, b 0.27 MB/s.`; of several loads, who is ahead in how many. Empty where no load
     is shared."""
-    rates: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for record, phase in [(each, phase) for each in records if each.valid for phase in each.phases]:
-        if not phase.details.get("syncs") and phase.rate_bytes_per_s > 0:
-            of_load = rates.setdefault((record.combination, phase.operation), {})
-            of_load.setdefault(record.setting, []).append(phase.rate_bytes_per_s / 1e6)
-    shared = [
-        (operation, {setting: statistics.geometric_mean(values) for setting, values in of_load.items()})
-        for (_, operation), of_load in rates.items()
-        if len(of_load) > 1
-    ]
+    shared: list[tuple[str, dict[str, float]]] = []
+    for (_, operation), of_load in _by_load(records).items():
+        rates = {
+            setting: _rates_mb_s([one for one in repeats if not one.details.get("syncs") and one.rate_bytes_per_s > 0])
+            for setting, repeats in of_load.items()
+        }
+        means = {setting: statistics.geometric_mean(values) for setting, values in rates.items() if values}
+        shared += [(operation, means)] if len(means) > 1 else []
     if not shared:
         return ""
     if len(shared) == 1:
         ((operation, means),) = shared
         ranked = sorted(means.items(), key=lambda entry: -entry[1])
-        values = ", ".join(f"{setting} {three(mean)} MB/s" for setting, mean in ranked[:SO_FAR_MOST])
-        more = f" and {len(ranked) - SO_FAR_MOST} more" if len(ranked) > SO_FAR_MOST else ""
-        return f"So far {operations.name(operation).lower()}: {values}{more}."
+        values = some((f"{setting} {three(mean)} MB/s" for setting, mean in ranked), SO_FAR_MOST)
+        return f"So far {operations.name(operation).lower()}: {values}."
     (best, ahead), *others = Counter(max(means, key=lambda name: means[name]) for _, means in shared).most_common()
     if others and others[0][1] == ahead:
         return ""
@@ -416,16 +373,6 @@ def _so_far(records: Sequence[Record]) -> str:
     by = f", {change(statistics.geometric_mean(ratios))} on average" if len(settings) == 2 else ""
     word = "higher" if len(settings) == 2 else "highest"
     return f"So far {best} has the {word} throughput in {ahead} of {len(shared)} loads{by}."
-
-
-def _shares_a_load(records: Sequence[Record]) -> bool:
-    seen: dict[tuple[str, str], str] = {}
-    return any(
-        seen.setdefault((phase.operation, record.combination), record.setting) != record.setting
-        for record in records
-        if record.valid
-        for phase in record.phases
-    )
 
 
 def question(study_outcome: StudyOutcome) -> Question:
@@ -439,7 +386,8 @@ def question(study_outcome: StudyOutcome) -> Question:
 
 def cautions(plan: Plan) -> tuple[str, ...]:
     """What to think of before following any advice of this run."""
-    simulated = ("simulated: measure before you change a machine",) if plan.backend == "simulated" else ()
+    simulated = ["simulated: measure before you change a machine"] if plan.backend == "simulated" else []
+    simulated += gain_error.notes([setting.values for setting in plan.settings]) if simulated else []
     return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
 
 
@@ -454,12 +402,12 @@ def _means(study_outcome: StudyOutcome) -> tuple[str, ...]:
 
 
 def _kept(
-    asked: Question, verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record], said: tuple[str, ...]
+    asked: Question, judged: Sequence[Judged], plan: Plan, records: Sequence[Record], said: tuple[str, ...]
 ) -> Advice:
     """No setting beats the reference. Where something else is in force, nothing was learnt about that: nothing to set either way."""
     name = plan.reference
     others = otherwise(reference(plan), plan)
-    reasons = _open_question(verdicts)
+    reasons = _open_question(judged)
     if asked.choice is None:
         few = _too_few(records) or f" {ROUNDS_MIN} repeats of each are needed."
         so_far = _so_far(records) if plan.backend == IMPORTED else ""
@@ -477,32 +425,21 @@ def _kept(
     return Advice(answered.headline(asked), reasons, caution=said, recommended=(name,))
 
 
-def wins(verdicts: Sequence[Verdict], label: str, plan: Plan) -> list[Verdict]:
-    """Where a setting is shown to be better than the reference."""
-    return [
-        v for v in verdicts
-        if {v.setting_a, v.setting_b} == {label, plan.reference} and v.winner == label and v.metric in ("rate", "access_time", "p99")
-    ]  # fmt: skip
+def wins(judged: Sequence[Judged], label: str) -> list[tuple[Judged, CandidateVerdict]]:
+    """Where a setting is shown to be better than the reference: rows over all thread counts first, then the greatest effect."""
+    better = [
+        (entry, standing)
+        for entry in judged
+        if entry.metric in METRICS and (standing := entry.standing(label)) is not None and standing.verdict == "better"
+    ]
+    return sorted(better, key=lambda win: ("threads=" in win[0].use, -abs(math.log(win[1].ratio or 1.0))))
 
 
-def _strongest(wins: Sequence[Verdict]) -> list[Verdict]:
-    # Rows over all thread counts first, then the greatest effect.
-    return sorted(wins, key=lambda v: ("threads=" in v.combination, -abs(math.log(v.ratio)) if v.ratio > 0 else 0.0))
-
-
-METRIC_WORDS = {
-    "rate": "rate",
-    "access_time": "access time",
-    "cpu_efficiency": "CPU efficiency",
-    "p99": "99th percentile of access time",
-}
-
-
-def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
-    operation, conditions = combination_key.parse(verdict.combination)
-    _, low, high = (verdict if verdict.setting_a == label else verdict.turned()).interval
+def _win_text(entry: Judged, standing: CandidateVerdict, plan: Plan) -> str:
+    operation, conditions = combination_key.parse(entry.use)
     where = ", ".join(part for part in (operations.name(operation).lower(), condition_text(conditions, plan)) if part)
-    return f"{where}: {METRIC_WORDS[verdict.metric]} {times(low, high, more_is_better=more_is_better(verdict.metric))}"
+    words = times(standing.low or 0.0, standing.high or math.inf, more_is_better=entry.more_is_better)
+    return f"{where}: {METRIC_NAMES[entry.metric]} {words}"
 
 
 def times(low: float, high: float, *, more_is_better: bool) -> str:
@@ -527,11 +464,10 @@ def _span(low: float, high: float) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    undecided = [v for v in verdicts if v.word == "undecided"]
-    if not undecided:
-        return ()
-    return (f"{len(undecided)} of {len(verdicts)} comparisons were not measured long enough",)
+def _open_question(judged: Sequence[Judged]) -> tuple[str, ...]:
+    others = [standing for entry in judged for standing in entry.standings if standing.setting != entry.base]
+    unknown = sum(standing.verdict == "unknown" for standing in others)
+    return (f"{unknown} of {len(others)} comparisons were not measured long enough",) if unknown else ()
 
 
 def repeat_lines(run: Run) -> list[str]:
@@ -557,10 +493,8 @@ def not_modelled_notes(records: Sequence[Record]) -> list[str]:
     asked = sum(len(record.phases) + len(record.conditions.get("not_modelled") or {}) for record in records)
     notes = []
     for reason, places in sorted(reasons.items(), key=lambda each: -len(each[1])):
-        names = list(dict.fromkeys(places))
-        more = f" and {len(names) - NOT_MODELLED_SHOWN} more" if len(names) > NOT_MODELLED_SHOWN else ""
-        where = ", ".join(names[:NOT_MODELLED_SHOWN])
-        notes.append(f"{len(places)} of {asked} operations have no answer: {reason} ({where}{more})")
+        where = some(dict.fromkeys(places), NOT_MODELLED_SHOWN)
+        notes.append(f"{len(places)} of {asked} operations have no answer: {reason} ({where})")
     return notes
 
 

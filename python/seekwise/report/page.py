@@ -1,37 +1,39 @@
-"""The page of a study: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files,
-too."""
+"""The page of a run: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files, too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
 from seekwise.judge import array_choice, arrays
-from seekwise.number_text import one_line, three
+from seekwise.number_text import one_line, percent, three
 from seekwise.report import (
     answered,
+    array_advice,
     by_system,
     close_up,
     evidence,
+    latencies,
+    live_sections,
     losses,
     pareto,
     site,
     systems_answer,
     terms,
     tested,
-    why,
 )
 from seekwise.report.charts import files, live_svg, panels
-from seekwise.report.content import METRIC_TITLES, ReportContent
+from seekwise.report.content import ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
-from seekwise.report.looks import Looks
+from seekwise.report.layout import sentence
+from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import shown_setting
 from seekwise.report.rows import Row
 from seekwise.store import operations
 
-number = three
 ROWS_FIRST = 40
 ROWS_STATIC = 600
 """Longer tables are made by the script when they are opened: the numbers stand in the page once."""
@@ -41,69 +43,94 @@ REASONS_FIRST = 4
 def render(content: ReportContent) -> str:
     """The page as HTML text."""
     looks = Looks()
+    shown_parts = NOWHERE | (_of_study(content, looks) if content.live is None else live_sections.of(content, looks))
+    labels = shown_parts["labels"]
+    words = terms.terms(labels, terms.ALWAYS if content.provenance == "simulated" else terms.MEASURED)
+    run = content.run
+    return site.render(
+        "page.html",
+        **{
+            **shown_parts,
+            "content": content,
+            "looks": looks,
+            "headline": sentence(content.advice.headline),
+            "date": run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else ""),
+            "answered": answered.rows(content.question) if content.question is not None else [],
+            "axis": live_svg.loss_axis(),
+            "provenance": tested.PROVENANCE[content.provenance],
+            "facts": tested.facts(content.environment),
+            "terms": words,
+            "term_anchors": terms.anchors(words, labels),
+            "distribution": panels.distribution,
+            "percent": percent,
+        },
+    )
+
+
+NOWHERE: dict[str, None] = dict.fromkeys(
+    """foretold panels uses answered_later next_command why_of_use shares by_system arrays_whole arrays_degraded pareto charts
+    nines more_charts charts_left why row_count rows_data definitions""".split()  # noqa: SIM905
+)
+"""Sections that only one kind of run has."""
+
+
+def _of_study(content: ReportContent, looks: Looks) -> dict[str, Any]:
+    """What a study shows of the sections of every page, and those that only a study has."""
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     # In the order of the page: who comes first gets the first colour.
     answer, charts = _answer(content, looks), _charts(content, looks, table)
-    stretches = close_up.stretches(content.records, looks, content.advice.recommended)
-    causes = why.causes(content.records, shown=bool(stretches))
-    labels = list(dict.fromkeys(shown_setting(record.setting) for record in content.records))
-    words = terms.terms(labels, terms.ALWAYS)
+    why = close_up.most_different(content.records, looks, content.advice.recommended)
     discarded = content.discarded or [record for record in content.records if not record.valid]
-    run = content.run
     sections = [
         ("arrays", "arrays", content.arrays or content.table), ("charts", "charts", True),
         ("losses", "distance to the best", answer["loss_blocks"]),
-        ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
-        ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
+        ("why", "why", why), ("insights", "insights", content.findings),
+        ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", True),
     ]  # fmt: skip
-    return site.render(
-        "page.html",
-        content=content,
-        discarded=discarded,
-        looks=looks,
-        date=run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else ""),
-        contents=[(anchor, text) for anchor, text, there in sections if there],
-        tested=sentence(tested.line(content)).removesuffix("."),
-        provenance=tested.PROVENANCE[content.provenance],
-        terms=words,
-        term_anchors=terms.anchors(words, labels),
-        causes=causes,
-        stretches=stretches,
-        metrics=[name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)],
-        metric_titles=METRIC_TITLES,
-        operation_names=operations.NAMES,
-        shown_setting=shown_setting,
-        loads=tested.loads(content),
-        facts=tested.facts(content.environment),
+    return {
+        "labels": list(dict.fromkeys(shown_setting(record.setting) for record in content.records)),
+        "contents": [(anchor, text) for anchor, text, there in sections if there],
+        "tested": sentence(tested.line(content)).removesuffix("."),
+        "why": why,
+        "operation_names": operations.NAMES,
+        "told": [
+            *tested.loads(content),
+            *([f"One setting under two names (A/A check): {content.control}"] if content.control else []),
+            *content.notes,
+        ],
+        "discarded_of": "trial",
+        "discarded": [
+            (record.trial + 1, shown_setting(record.setting), record.combination, record.invalid_reason)
+            for record in discarded
+        ],
+        "foot": "",
         **answer,
         **_arrays(content),
         **charts,
         **_numbers(table),
-    )  # fmt: skip
+    }
 
 
-def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
+def _answer(content: ReportContent, looks: Looks) -> dict[str, Any]:
     """Headline, reasons, and what every setting loses where."""
     blocks = losses.blocks(content, looks)
     many = len({block.system for block in blocks}) > 1
     crowded = sum(len(block.rows) for block in blocks) > losses.LINES_MOST
     overview = losses.overview(content, looks) if many else blocks if crowded else []
     return {
-        "headline": sentence(content.advice.headline),
         "reasons": [sentence(one_line(reason)) for reason in reasons(content, blocks)],
         # A table has what the reasons say of each: it has to stand on the first screen.
         "reasons_first": 0 if content.arrays or content.question is not None else REASONS_FIRST,
-        "answered": (rows := answered.rows(content.question) if content.question is not None else []),
-        "shares": [_shares(row) for row in rows],
+        "shares": [_shares(row) for row in answered.rows(content.question)] if content.question is not None else [],
         "by_system": by_system.rows_of(content),
         "settings": by_system.settings_of(content),
         "cautions": [sentence(one_line(text)) for text in content.advice.caution],
         "loss_blocks": blocks,
         "overview": overview,
-        "overview_keys": _overview_keys(overview),
-        "many_systems": many,
-        "has_chosen": any(row.chosen for block in blocks for row in block.rows),
-        "axis": live_svg.loss_axis(),
+        "overview_keys": panels.keys([row.look for block in overview for row in block.rows]),
+        "overview_of": "System" if many else "Operation",
+        "has_chosen": (has_chosen := any(row.chosen for block in blocks for row in block.rows)),
+        "loss_note": LOSS_NOTE + (" The thick line is the recommended setting." if has_chosen else ""),
     }
 
 
@@ -127,10 +154,22 @@ def _arrays(content: ReportContent) -> dict[str, object]:
         "arrays_degraded": [row for row in content.arrays if row.is_degraded] if whole else [],
         # What holds for every row is said once, below the table.
         "array_loads": {name: load for name, (load, *more) in loads.items() if load and not more},
+        "array_fewer": {row.name: _of_fewer(row, content.arrays) for row in whole},
         "array_most": {name: max(row.rates_mb_s.get(name, 0.0) for row in content.arrays) or 1.0 for name in names},
         "pareto": pareto.picture(candidates) if array_choice.varies_safety(content.records) else None,
         "array_numbers": {row.name: number for number, row in enumerate(candidates, start=1)},
         "array_operations": names,
+    }
+
+
+def _of_fewer(row: arrays.ArrayRow, rows: Sequence[arrays.ArrayRow]) -> dict[str, str]:
+    """{operation: `396 with 1 thread`}: under the loads of fewer requests at once, of which the headline may speak."""
+    loads = arrays.by_load([each for each in rows if not each.is_degraded])[:-1]
+    return {
+        name: f"{three(row.combination_throughputs[key])} with {threads}"
+        for load in loads
+        for name, key in load.items()
+        if (threads := array_advice.threads_words(key))
     }
 
 
@@ -179,35 +218,7 @@ def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> 
     return texts
 
 
-def sentence(text: str) -> str:
-    """With a capital at its beginning, unless that is a name."""
-    head = text[:1].upper() + text[1:] if text[:1].islower() and text.split(" ")[0] in OPENERS else text
-    return head if head.endswith((".", ":", "!", "?")) else f"{head}."
-
-
-OPENERS = {
-    "keep",
-    "set",
-    "stay",
-    "no",
-    "simulated:",
-    "values",
-    "values:",
-    "with",
-    "drift:",
-    "random",
-    "sequential",
-    "software",
-    "hardware",
-}
-
-
-def _overview_keys(blocks: Sequence[losses.LossBlock]) -> Markup:
-    known_looks = {row.look.label: row.look for block in blocks for row in block.rows}
-    return Markup("").join(
-        Markup('<span class="shape">{} {}</span>').format(panels.swatch(look), label)
-        for label, look in known_looks.items()
-    )
+LOSS_NOTE = "How far each setting is behind the best, with its 95 % interval; left is better. Shaded: equal within the threshold."
 
 
 def _row(table: Frame, row: Row, names: Sequence[str]) -> Row:
@@ -222,27 +233,19 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
     """Latency on a scale of nines, a panel per operation."""
     if not table.rows:
         return None
-    held = why.busiest(table, at)
-    drawn = []
+    held = latencies.busiest(table, at)
+    pictures: list[tuple[str, Markup]] = []
+    known: dict[str, Look] = {}
     for operation in operations.OPERATIONS:
-        histograms = why.histograms(content.records, operation, held)
-        curves = [(name, points) for name, bins in sorted(histograms.items()) if (points := why.nines(bins))]
-        if not curves or len(curves) > 12:
-            continue
-        known_looks = looks.by_label([name for name, _ in curves])
-        picture = live_svg.nines(
-            [(f"series {known_looks[name].css}", known_looks[name].dash, points) for name, points in curves],
-            f"Latency of {operations.name(operation).lower()} by the share of faster requests",
-            [name for name, _ in curves],
-        )
-        drawn.append((operations.name(operation), picture, known_looks))
-    if not drawn:
+        bins = dict(sorted(latencies.histograms(content.records, operation, held).items()))
+        name, own = operations.name(operation), looks.by_label(list(bins))
+        if picture := latencies.picture(bins, own, f"Latency of {name.lower()}"):
+            pictures.append((name, picture))
+            known |= own
+    if not pictures:
         return None
-    keys = {name: look for _, _, looks_of in drawn for name, look in looks_of.items() if not name.endswith("(control)")}
-    pictures = [(name, picture) for name, picture, _ in drawn]
-    return panels.distribution(
-        pictures, list(keys.values()), why.held_words(held), " Drawn as far as 20 requests took longer."
-    )
+    keys = [look for name, look in known.items() if not name.endswith("(control)")]
+    return panels.distribution(pictures, keys, latencies.held_words(held))
 
 
 def write_report(path: Path, content: ReportContent) -> Path:
@@ -252,6 +255,8 @@ def write_report(path: Path, content: ReportContent) -> Path:
 
 def pictures(content: ReportContent) -> list[tuple[str, str]]:
     """(name, SVG) of everything that becomes a picture file."""
+    if content.live is not None:
+        return live_sections.pictures(content.live)
     looks = Looks()
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     first, more, _ = evidence.figures(table, looks) if table.rows else ([], [], 0)

@@ -5,27 +5,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from seekwise.errors import UsageError
 from seekwise.judge import compare as comparing
 from seekwise.judge import outcome
 from seekwise.judge.compare import ComparedRun
+from seekwise.judge.decision.observed import figures_of
 from seekwise.judge.decision.records import entries
 from seekwise.judge.decision.runs import UseChange, changes, over_pairs
-from seekwise.judge.observation import Verdict
+from seekwise.judge.observe import observations
 from seekwise.judge.outcome import LiveOutcome
+from seekwise.judge.records import is_exact
 from seekwise.judge.rule import RULE_VERSION
-from seekwise.report.comparison import NOT_INTERLEAVED, Pairing, of_live, of_studies
-from seekwise.report.metric_words import metric_name
+from seekwise.report.comparison import NOT_INTERLEAVED, Pairing, rows_of
 from seekwise.store import damage
 from seekwise.store.database import IMPORTED, Run, Store
 from seekwise.store.record import Record, environment_of
 from seekwise.workload.study.plan import Plan
 
-WORDS = ("regression", "improvement", "unconfirmed", "small", "tie", "undecided")
-FACTS = ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_model", "host")
+FACTS = ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_model", "governor", "host")
 """Of the machine, which two runs should have in common."""
 
 
@@ -36,49 +36,19 @@ class Compared:
     run_id: str
     provenance: str
 
-    @classmethod
-    def from_run(cls, side: ComparedRun) -> Compared:
-        """As a comparison names it."""
-        return cls(side.run_id, side.provenance)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparedSetting(Verdict):
-    """The second run against the first, for one setting in one combination by one metric."""
-
-    setting: str
-    outcome: str
-    """regression, improvement, unconfirmed (shown by some pairs of runs only), small, tie or undecided."""
-    pair: str = "new / base"
-
 
 @dataclass(frozen=True)
 class Compare:
     """`compare RUN RUN --json`."""
 
-    SCHEMA: ClassVar = "seekwise.compare/1"
+    SCHEMA: ClassVar = "seekwise.compare/2"
 
     base: Compared
     new: Compared
-    notes: Sequence[str]
-    headline: str = ""
-    rule: str = ""
-    counts: dict[str, int] = field(default_factory=dict)
-    changes: Sequence[ComparedSetting] = ()
-    pairs_of_runs: int = 1
-    """Pairs of runs with these names that a judged comparison rests on; `base` and `new` are the newest."""
-
-
-@dataclass(frozen=True)
-class TuneCompare:
-    """`compare RUN RUN --json` of two runs of `tune`."""
-
-    SCHEMA: ClassVar = "seekwise.compare-live/1"
-
-    base: str
-    new: str
     pairs: Sequence[tuple[str, str]]
     """All runs that were compared, oldest first: several where the names are those of several runs."""
+    notes: Sequence[str]
+    rule_version: str
     counts: dict[str, int]
     changes: Sequence[UseChange]
     headline: str = ""
@@ -107,16 +77,49 @@ def pairing_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
             f"runs {base.run_id} and {new.run_id} do not compare: only one of them was switched live",
             hint="compare two runs of `seekwise tune`, or two of one study",
         )
-    return _of_studies(store, pairs) if base.is_of_study else _of_tune(store, pairs)
+    sides = sides_of(store, pairs[-1])
+    if base.is_of_study:
+        check(sides, imported=all(run.backend == IMPORTED for run in pairs[-1]))
+    else:
+        _check_uses(sides)
+    # Earlier pairs count where they compare.
+    like = [(pair, both) for pair in pairs[:-1] if _are_like(both := sides_of(store, pair), sides, base.is_of_study)]
+    like.append((pairs[-1], sides))
+    changed = over_pairs(
+        [changes(*(side.figures for side in both)) for _, both in like], needs_confirmation=_needs_confirmation(sides)
+    )
+    if not changed:
+        raise UsageError(
+            f"runs {base.run_id} and {new.run_id} have no figure in common",
+            "`seekwise results RUN` shows those of each",
+        )
+    note = NOT_INTERLEAVED if base.is_of_study else _between(sides)
+    notes = comparing.notes(*sides)
+    document = Compare(
+        Compared(sides[0].run_id, sides[0].provenance),
+        Compared(sides[1].run_id, sides[1].provenance),
+        [(one.run_id, other.run_id) for (one, other), _ in like],
+        [note, *notes],
+        RULE_VERSION,
+        dict(Counter(change.verdict for change in changed)),
+        changed,
+    )
+    rows = rows_of(changed, sides[1].judged)
+    return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(like), note=note, document=document)
 
 
-def _of_studies(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
-    sides, *earlier = [sides_of(store, pair) for pair in reversed(pairs)]
-    check(sides, imported=all(run.backend == IMPORTED for run in pairs[-1]))
-    comparison = _judged([*reversed(earlier), sides])
-    facts = _document(comparison, sides)
-    rows = of_studies(comparison, comparing.pairs(*sides))
-    return Pairing(*pairs[-1], rows, tuple(comparison.notes[1:]), pairs_of_runs=comparison.pairs, document=facts)
+def _are_like(pair: Sequence[ComparedRun], newest: Sequence[ComparedRun], is_of_study: bool) -> bool:
+    if not is_of_study:
+        return True
+    provenances = [[side.provenance for side in both] for both in (pair, newest)]
+    return provenances[0] == provenances[1] and not comparing.reasons_against(*pair)
+
+
+def _needs_confirmation(sides: Sequence[ComparedRun]) -> bool:
+    """Whether one pair of runs shows nothing yet: of one model nothing but the seed differs, so what one pair of such runs of `tune` shows is chance;
+    the trials of a study have the same seeds in every run."""
+    simulated = all(side.provenance == "simulated" for side in sides)
+    return not simulated or bool(sides[0].model) and sides[0].model == sides[1].model
 
 
 def check(sides: Sequence[ComparedRun], *, imported: bool = False) -> None:
@@ -138,81 +141,52 @@ def check(sides: Sequence[ComparedRun], *, imported: bool = False) -> None:
         )
 
 
-def _of_tune(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Pairing:
-    changed, sides = _changes_of(store, pairs)
-    base, new = pairs[-1]
-    environments = [environment_of(side.records) for side in sides]
-    notes = [
-        f"{name}: {environments[0].get(name)} against {environments[1].get(name)}"
-        for name in FACTS
-        if environments[0].get(name) != environments[1].get(name)
-    ]
-    facts = TuneCompare(
-        base.run_id,
-        new.run_id,
-        [(one.run_id, other.run_id) for one, other in pairs],
-        dict(Counter(change.outcome for change in changed)),
-        changed,
-    )
-    rows = of_live(changed, {(entry.use, entry.metric): metric_name(entry) for entry in sides[1].decided.judged})
-    return Pairing(base, new, rows, tuple(notes), pairs_of_runs=len(pairs), note=_between(sides), document=facts)
+def _check_uses(sides: Sequence[ComparedRun]) -> None:
+    """UsageError where two runs of `tune` have no use in common."""
+    if not any(sides[1].loads.get(name) == use for name, use in sides[0].loads.items()):
+        raise UsageError(
+            f"runs {sides[0].run_id} and {sides[1].run_id} measured no use in common",
+            hint="run `seekwise tune` twice with the same --for",
+        )
 
 
-def _switched(store: Store, run: Run) -> LiveOutcome:
-    opened = outcome.of_runs(store, run)
-    assert isinstance(opened, LiveOutcome), run.run_id
-    return opened
-
-
-def _changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[UseChange], list[LiveOutcome]]:
-    """(changes over all pairs, the newest pair); UsageError when a pair measured no use in common."""
-    changes_by_pair = []
-    sides: list[LiveOutcome] = []
-    for base, new in pairs:
-        sides = [_switched(store, run) for run in (base, new)]
-        if not any(use in sides[1].plan.uses for use in sides[0].plan.uses):
-            raise UsageError(
-                f"runs {base.run_id} and {new.run_id} measured no use in common",
-                hint="run `seekwise tune` twice with the same --for",
-            )
-        others = set(sides[1].plan.labels)
-        common = [label for label in sides[0].plan.labels if label in others]
-        before, after = (entries(side.records, side.plan) for side in sides)
-        changes_by_pair.append(changes(before, after, common))
-    simulated = all(side.plan.provenance == "simulated" for side in sides)
-    # Of one model nothing but the seed differs: what one pair of such runs shows is chance.
-    models = {
-        (side.plan.target, side.plan.stack, str(environment_of(side.records).get("model_version"))) for side in sides
-    }
-    return over_pairs(changes_by_pair, needs_confirmation=not simulated or len(models) == 1), sides
-
-
-def _between(sides: Sequence[LiveOutcome]) -> str:
+def _between(sides: Sequence[ComparedRun]) -> str:
     """What else differs between two runs, or may."""
-    kinds = [side.plan.provenance for side in sides]
+    kinds = [side.provenance for side in sides]
     if kinds[0] != kinds[1]:
         return f"One run was {kinds[0]}, the other {kinds[1]}: this tells how well they agree, not what changed."
-    targets = [side.plan.target for side in sides]
-    if targets[0] != targets[1]:
-        return f"They are of {targets[0]} and {targets[1]}: this compares the storage, not a change of it."
+    if sides[0].devices != sides[1].devices:
+        targets = " and ".join(", ".join(side.devices) for side in sides)
+        return f"They are of {targets}: this compares the storage, not a change of it."
     return NOT_INTERLEAVED
 
 
 def sides_of(store: Store, runs: Sequence[Run]) -> list[ComparedRun]:
     """The two runs of a pair."""
-    return [_side(run, records) for run, records in zip(runs, _labelled_alike(store, runs), strict=True)]
+    if not runs[0].is_of_study:
+        return [_switched(store, run) for run in runs]
+    sides = []
+    for run, records in zip(runs, _labelled_alike(store, runs), strict=True):
+        with damage.reading(run.run_id):
+            sides.append(_side(run, records))
+    return sides
 
 
-def _judged(pairs: Sequence[Sequence[ComparedRun]]) -> comparing.Comparison:
-    """Pairs of runs, the newest last; earlier ones count where they compare."""
-    provenances = [side.provenance for side in pairs[-1]]
-    like = [
-        pair
-        for pair in pairs[:-1]
-        if [side.provenance for side in pair] == provenances and not comparing.reasons_against(*pair)
-    ]
-    comparisons = [comparing.compare(*sides_of_pair) for sides_of_pair in (*like, pairs[-1])]
-    return comparing.over_pairs(comparisons, needs_confirmation=provenances != ["simulated"] * 2)
+def _switched(store: Store, run: Run) -> ComparedRun:
+    opened = outcome.of_runs(store, run)
+    assert isinstance(opened, LiveOutcome), run.run_id
+    plan, environment = opened.plan, environment_of(opened.records)
+    return ComparedRun(
+        run.run_id,
+        opened.records,
+        {use.name: {"use": use} for use in plan.uses},
+        (plan.target,),
+        _facts(environment),
+        entries(opened.records, plan),
+        opened.decided.judged,
+        (plan.target, *plan.stack, str(environment.get("model_version"))),
+        plan.provenance,
+    )
 
 
 def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
@@ -228,25 +202,22 @@ def _labelled_alike(store: Store, runs: Sequence[Run]) -> list[list[Record]]:
 
 
 def _side(run: Run, records: list[Record]) -> ComparedRun:
-    with damage.reading(run.run_id):
-        return _read_side(run, records)
-
-
-def _read_side(run: Run, records: list[Record]) -> ComparedRun:
     plan = Plan.from_document(run.plan)
     environment = environment_of(records)
     loads = {
         combination.key: {**_plain(asdict(combination.load)), "system": _system(plan, combination.system)}
         for combination in plan.combinations
     }
-    facts = {
-        name: str(environment[name])
-        for name in ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "governor", "host")
-        if environment.get(name) is not None
-    }
+    facts = _facts(environment)
     if records and "model_version" in records[0].load:
         facts["model version"] = str(records[0].load["model_version"])
-    return ComparedRun(run.run_id, records, loads, _devices(environment, plan), facts)
+    side = ComparedRun(run.run_id, records, loads, _devices(environment, plan), facts)
+    figures = figures_of(observations(side.compared), exact=is_exact(records), settings_least=1)
+    return replace(side, figures=figures, provenance=records[0].provenance if records else "measured")
+
+
+def _facts(environment: dict[str, Any]) -> dict[str, str]:
+    return {name: str(environment[name]) for name in FACTS if environment.get(name) is not None}
 
 
 def _plain(load: dict[str, Any]) -> dict[str, Any]:
@@ -277,19 +248,3 @@ def _device(facts: dict[str, Any]) -> str:
     if facts.get("serial"):
         return f"{model} {facts['serial']}"
     return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
-
-
-def _document(comparison: comparing.Comparison, sides: Sequence[ComparedRun]) -> Compare:
-    base, new = map(Compared.from_run, sides)
-    return Compare(
-        base,
-        new,
-        notes=comparison.notes,
-        rule=RULE_VERSION,
-        counts={word: comparison.count(word) for word in WORDS},
-        changes=[
-            ComparedSetting(**{**vars(c.verdict), "combination": c.combination}, setting=c.setting, outcome=c.outcome)
-            for c in comparison.changes
-        ],
-        pairs_of_runs=comparison.pairs,
-    )

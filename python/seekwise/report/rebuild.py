@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from seekwise.judge.arrays import long_text
 from seekwise.judge.rebuild import LIMIT, TOLERATED, Limit, RebuildRow, least_kib_s, limits, longest_s, rows
-from seekwise.number_text import listed
+from seekwise.number_text import listed, three
 from seekwise.report.content import Advice, QuestionTable
 from seekwise.store.record import Record
 from seekwise.workload.study.quantity import time_text
@@ -31,10 +31,15 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         said.append(f"Limit a {table_rows[0].what} {', '.join(named)}.")
     if stuck := [choice for choice in chosen if choice.stuck]:
         said.append(_stuck_text(stuck, others=bool(advised), has_cure=bool(least)))
+    if exposed := [choice.row for choice in chosen if choice.row.is_unprotected]:
+        spans = listed([f"{_span(row)} ({_levels([row.array])})" for row in exposed])
+        said.insert(1 if speeds else 0, f"Without redundancy for {spans}.")
     reasons = [_why(kind, mine) for kind in WHY if (mine := [choice for choice in chosen if choice.kind == kind])]
-    if exposed := [_short(choice.row.array) for choice in chosen if choice.row.is_unprotected]:
-        reasons.append(f"until then one more failure loses the data of {listed(exposed)}")
-    if alone_s := max(choice.row.alone_s for choice in chosen):
+    if exposed:
+        reasons.append(
+            f"until then one more failure loses the data of {listed([_short(row.array) for row in exposed])}"
+        )
+    if alone_s := min((row.alone_s for row in table_rows if row.alone_s), default=0.0):
         reasons.append(f"with nothing else to do it takes {long_text(alone_s)}")
     if not speeds and not least:
         return Advice(" ".join(said), tuple(reasons), caution=cautions)
@@ -60,15 +65,16 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
 LEAST = "sync_speed_min"
 WHY = {
     "tolerated": "{arrays}: the fastest at which nothing takes over {tolerated:g}× as long",
-    "gentlest": "{arrays}: the gentlest{able}, as none stays below {tolerated:g}×",
-    "soonest": "{arrays}: the soonest, as none ends within a day",
+    "gentlest": "{arrays}: the gentlest, as none stays below {tolerated:g}×",
+    "soonest": "{arrays}: the gentlest of those that end soonest, as a further failure meanwhile loses the data",
     "only": "{arrays}: no other limit was compared",
 }
 
 
 def _levels(arrays: Sequence[str]) -> str:
-    """`RAID 5, RAID 10` of `RAID 5 of 4`: a command fits its line."""
-    return ", ".join(dict.fromkeys(array.partition(" of ")[0] for array in arrays))
+    """`RAID 5, 10` of `RAID 5 of 4` and `RAID 10 of 4`: a command fits its line."""
+    names = dict.fromkeys(array.partition(" of ")[0].removeprefix("RAID ") for array in arrays)
+    return f"RAID {', '.join(names)}"
 
 
 def _by_value(values: Mapping[str, int]) -> dict[int, list[str]]:
@@ -81,23 +87,35 @@ def _by_value(values: Mapping[str, int]) -> dict[int, list[str]]:
 
 def _why(kind: str, chosen: Sequence[Limit]) -> str:
     """Of arrays whose limits were chosen for the same reason."""
-    able = " that ends within a day" if any(choice.row.is_unprotected for choice in chosen) else ""
     arrays = listed([_short(choice.row.array) for choice in chosen])
-    return WHY[kind].format(arrays=arrays, tolerated=TOLERATED, able=able)
+    return WHY[kind].format(arrays=arrays, tolerated=TOLERATED)
 
 
 def _stuck_text(chosen: Sequence[Limit], *, others: bool, has_cure: bool) -> str:
     """What no limit changes, how long that takes, and what does."""
     units = listed(list(dict.fromkeys(f"{unit}s" for choice in chosen for unit in choice.stuck)))
     seconds = max(longest_s(choice.row, choice.stuck) for choice in chosen)
-    names = listed([_short(choice.row.array) for choice in chosen])
+    names = listed([_levels([choice.row.array]) for choice in chosen])
     start = "With" if others else "Set no limit: with"
-    cure = f"; {LEAST} ends it within a day, at a price that was not simulated" if has_cure else ""
+    cure = f"; {LEAST} ends it within a day, at a price not simulated" if has_cure else ""
     return f"{start} {units} on {names} no limit matters: {long_text(seconds)}{cure}."
 
 
 def _short(array: str) -> str:
     return array.partition(",")[0]
+
+
+def hours_text(seconds: float, within_s: float = 0.0) -> str:
+    """`29.7 h`, `93 ± 20 h`: with what repetitions leave open, where that shows."""
+    hours, within = seconds / 3600, within_s / 3600
+    return f"{hours:.0f} ± {max(within, 1):.0f} h" if within > 0.03 * hours else f"{three(hours)} h"
+
+
+def _span(row: RebuildRow) -> str:
+    """`29.7 to 93 ± 20 h`: from the use that delays it least to the one that does most."""
+    least, most = (pick(row.units.values(), key=lambda each: each.seconds) for pick in (min, max))
+    longest = hours_text(most.seconds, most.seconds_range)
+    return longest if least.seconds > 0.95 * most.seconds else f"{three(least.seconds / 3600)} to {longest}"
 
 
 def _times(ratio: float) -> str:
@@ -117,10 +135,9 @@ def seconds_text(seconds: float | None) -> str:
 def table(table_rows: Sequence[RebuildRow]) -> QuestionTable:
     """A row per array and limit, two columns per use. A small screen shows of each array the limit that is advised, or the highest."""
     units = list(dict.fromkeys(unit for row in table_rows for unit in row.units))
-    what = table_rows[0].what.capitalize()
     heads = ["Array", "KiB/s"]
     for unit in units:
-        heads += [f"{what} with {unit}s", f"{unit.capitalize()} (× alone)"]
+        heads += [f"With {unit}s", f"{unit.capitalize()} (× alone)"]
     body = []
     for row in table_rows:
         cells = [_short(row.array), f"{row.limit_kib_s:,}"]
@@ -130,7 +147,10 @@ def table(table_rows: Sequence[RebuildRow]) -> QuestionTable:
                 cells += ["–", "–"]
             else:
                 slowed = f" ({_times(unit_time.ratio)})" if unit_time.ratio and math.isfinite(unit_time.ratio) else ""
-                cells += [long_text(unit_time.seconds), f"{seconds_text(unit_time.meanwhile_s)}{slowed}"]
+                cells += [
+                    hours_text(unit_time.seconds, unit_time.seconds_range),
+                    f"{seconds_text(unit_time.meanwhile_s)}{slowed}",
+                ]
         body.append(cells)
     ends = [limit.row for limit in limits(table_rows)]
     brief = tuple(place for place, row in enumerate(table_rows) if row in ends)

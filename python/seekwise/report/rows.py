@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from statistics import fmean, stdev
 from typing import Any
 
-from scipy import special
-
+from seekwise import special
 from seekwise.store.record import Phase, Record
 
 Row = dict[str, Any]
@@ -94,11 +94,10 @@ def varied_dimensions(records: Iterable[Record]) -> list[str]:
 def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
     """Geometric mean and its 95 % interval (None, None for one value); all values must be positive."""
     logs = [math.log(value) for value in values]
-    centre = sum(logs) / len(logs)
+    centre = fmean(logs)
     if len(logs) < 2:
         return math.exp(centre), None, None
-    spread = math.sqrt(sum((value - centre) ** 2 for value in logs) / (len(logs) - 1))
-    half = float(special.stdtrit(len(logs) - 1, 0.975)) * spread / math.sqrt(len(logs))
+    half = special.t_quantile(len(logs) - 1, 0.975) * stdev(logs) / math.sqrt(len(logs))
     return math.exp(centre), math.exp(centre - half), math.exp(centre + half)
 
 
@@ -116,6 +115,6 @@ def summary_rows(rows: Sequence[Row], by: Sequence[str] = ("operation", "setting
             summary |= {metric: mean, f"{metric}_low": low, f"{metric}_high": high}
         for share in SHARES:
             known = [float(value) for row in members if (value := row.get(share)) is not None]
-            summary[share] = sum(known) / len(known) if known else None
+            summary[share] = fmean(known) if known else None
         summaries.append(summary)
     return summaries

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from seekwise.judge.outcome import LiveOutcome
-from seekwise.number_text import percent
+from seekwise.number_text import listed, percent, some
 from seekwise.report.metric_words import amount, metric_name
 from seekwise.workload.live_plan import Pruned
 from seekwise.workload.study.quantity import counted
@@ -19,13 +19,13 @@ def sentences(outcome: LiveOutcome) -> list[str]:
     if len(outcome.plan.stages) < 2:
         return []
     first, second = outcome.plan.stages[:2]
-    said = [f"Of {counted(len(first.tried), 'scheduler')} {_and(first.kept)} went on{_why(first.pruned, outcome)}"]
+    said = [f"Of {counted(len(first.tried), 'scheduler')} {listed(first.kept)} went on{_why(first.pruned, outcome)}"]
     text = f"With {'it' if len(first.kept) == 1 else 'them'} {counted(len(second.tried), 'further value')}"
     if second.combinations:
         text += f" ({second.combinations} combinations in all)"
     text += f" in {counted(second.periods or 0, 'period')}: "
     text += (
-        f"{_and(second.kept)} gained, and the last stage compared {_and(second.kept, 'it', 'them')} directly"
+        f"{listed(second.kept)} gained, and the last stage compared {'it' if len(second.kept) == 1 else 'them'} directly"
         if second.kept
         else "none gained"
     )
@@ -40,7 +40,7 @@ def sentences(outcome: LiveOutcome) -> list[str]:
         )
     refused = [pruned.setting for pruned in second.pruned if pruned.why == "refused"]
     if refused:
-        said.append(f"The kernel refuses {_and(refused[:NAMED_MOST])}{_more(refused)}")
+        said.append(f"The kernel refuses {some(refused, NAMED_MOST)}")
     return said
 
 
@@ -68,14 +68,5 @@ def _why(pruned: Sequence[Pruned], outcome: LiveOutcome) -> str:
     if not pruned:
         return ""
     parts = [f"{dropped.setting}: {reason(dropped, outcome)}" for dropped in pruned[:NAMED_MOST]]
-    return f". Pruned: {'; '.join(parts)}{_more(pruned)}"
-
-
-def _more(listed: Sequence[object]) -> str:
-    return f" and {len(listed) - NAMED_MOST} more" if len(listed) > NAMED_MOST else ""
-
-
-def _and(names: Sequence[str], one: str = "", many: str = "") -> str:
-    if one:
-        return one if len(names) == 1 else many
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+    more = f" and {len(pruned) - NAMED_MOST} more" if len(pruned) > NAMED_MOST else ""
+    return f". Pruned: {'; '.join(parts)}{more}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from seekwise.judge.candidates import NOT_LONG_ENOUGH
 from seekwise.judge.rule import THRESHOLD_SHARE
-from seekwise.judge.system_choices import LITTLE_KNOWN, OVERALL, SystemChoice, choices, is_single_drive
+from seekwise.judge.system_choices import LITTLE_KNOWN, NOT_LONG_ENOUGH, OVERALL, SystemChoice, choices, is_single_drive
 from seekwise.number_text import change, either, listed
 from seekwise.report.answered import WITHIN_MODEL
 from seekwise.report.content import Advice

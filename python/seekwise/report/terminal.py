@@ -15,26 +15,23 @@ from seekwise.judge.arrays import ArrayRow
 from seekwise.number_text import plain_settings, three
 from seekwise.report import by_system, tune_answer
 from seekwise.report.by_system import SystemRow
-from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.layout import WIDTH, columns, joined, plain_table, print_columns, print_lines, wrapped
+from seekwise.report.content import ReportContent
+from seekwise.report.layout import (
+    WIDTH,
+    columns,
+    common_parts,
+    joined,
+    own_parts,
+    plain_table,
+    print_columns,
+    print_lines,
+    say,
+    wrapped,
+)
 from seekwise.report.rows import summary_rows, trial_rows, varied_dimensions
 from seekwise.simulate.gain_error import gain_error
 from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
-
-
-def print_winners(content: ReportContent, console: Console) -> None:
-    """The winner table: operation by rate, access time, CPU efficiency."""
-    metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
-    heads = ["Operation", *(METRIC_TITLES[metric] for metric in metrics)]
-    body = []
-    for row in content.winners:
-        name = operations.name(row.operation)
-        cells = [row.cells[metric].text if metric in row.cells else "–" for metric in metrics]
-        body.append([f"{name}{', ' + row.condition if row.condition else ''}", *cells])
-    print_columns(heads, body, console)
-    words = (f"= alike within the threshold. {content.rule}", content.control)
-    print_lines([word for word in words if word], console, style="dim")
 
 
 def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> int:
@@ -49,14 +46,14 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     names = arrays.operations(shown)
     # Arrays that did not all do the same loads show what each did.
     loads = arrays.by_load(shown) or [{}]
-    common = _common_words([row.name for row in shown])
-    # Beside a load it takes up to a hundred times as long: that tells arrays apart.
+    common = common_parts([row.name for row in shown])
+    # Beside a load it takes several times as long: that tells arrays apart.
     is_loaded = any(row.rebuild_loaded_s is not None for row in shown)
     heads = [
         "Array",
         "Capacity",
         "Survives",
-        "Rebuild loaded" if is_loaded else "Rebuild alone",
+        "Rebuild busy" if is_loaded else "Rebuild alone",
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
     body: list[list[str]] = []
@@ -74,8 +71,8 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
                 if place == 0
                 else ("", "", "")
             )
-            name = ", ".join(word for word in row.name.split(", ") if word not in common)
-            body.append([name, *facts, *(_throughput_text(row, operation, keys.get(operation)) for operation in names)])
+            rates = [_throughput_text(row, operation, keys.get(operation)) for operation in names]
+            body.append([own_parts(row.name, common), *facts, *rates])
     console.print()
     print_columns(heads, body, console, numbers_from=4)
     says_common = common and (everything or any(word not in content.advice.headline for word in common))
@@ -85,7 +82,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     words.append(
         "; ".join(word for word in ("MB/s", arrays.sizes_text(shown).replace("sequential", "seq."), varies) if word)
     )
-    words.append(arrays.alone_text(shown) if is_loaded else "")
+    words.append(f"Rebuild busy: with database transactions. {arrays.alone_text(shown)}" if is_loaded else "")
     words.append(arrays.rows_note(shown).rstrip(".") if everything else "")
     caption = f"{'. '.join(word for word in words if word)}."
     print_lines([caption], console, style="dim")
@@ -97,16 +94,6 @@ def _throughput_text(row: ArrayRow, operation: str, load: str | None) -> str:
         return three(row.rates_mb_s.get(operation))
     mark = "~" if row.spreads.get(load, 0.0) > gain_error(("raid_level",)) else ""
     return f"{mark}{three(row.combination_throughputs[load])}"
-
-
-def _common_words(names: Sequence[str]) -> list[str]:
-    """Parts that every name has: said once below the table."""
-    if len(names) < 2:
-        return []
-    first, *others = parts = [name.split(", ") for name in names]
-    common = [word for word in first if all(word in other for other in others)]
-    # A row keeps a name of its own.
-    return common if all(set(part) - set(common) for part in parts) else common[1:]
 
 
 def print_systems(rows: Sequence[SystemRow], settings: Sequence[str], console: Console, *, lines_most: int) -> None:
@@ -140,11 +127,11 @@ def print_findings(content: ReportContent, console: Console) -> None:
 
 
 ROW_LINES_MOST = 11
-"""Lines of the answer's table below a headline of `HEADLINE_LINES`: with what stands around them a screen of 24
+"""Lines of the answer's table between a headline of `HEADLINE_LINES` and cautions of `CAUTION_LINES`: with what stands around them a screen of 24
 lines."""
 SYSTEM_LINES_MOST = 13
 """The same of the table of several systems, whose reasons stand behind `--all`."""
-HEADLINE_LINES = 2
+HEADLINE_LINES, CAUTION_LINES = 2, 4
 REASONS_MOST = 6
 
 
@@ -152,8 +139,10 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     """The answer first: headline, the values of both sides, reasons, and the lines that set and undo it."""
     advice = content.advice
     print_lines([advice.headline], console, style="bold")
-    room = 10**6 if everything else ROW_LINES_MOST - max(0, len(wrapped(advice.headline, WIDTH)) - HEADLINE_LINES)
-    rows = tune_answer.row_lines(content.question, room, WIDTH) if content.question else []
+    below = sum(len(wrapped(text, WIDTH, "  ")) for text in advice.caution)
+    over = max(0, len(wrapped(advice.headline, WIDTH)) - HEADLINE_LINES) + max(0, below - CAUTION_LINES)
+    room = 10**6 if everything else ROW_LINES_MOST - over
+    rows = tune_answer.row_lines(content.question, room, WIDTH, every=everything) if content.question else []
     if rows:
         console.print()
         for line in rows:
@@ -168,16 +157,13 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         shown = shown if everything else []
     if content.table:
         room = _print_question_table(content, console, everything=everything)
-        heights = accumulate(len(wrapped(text, WIDTH, "  ")) for text in shown)
-        shown = shown if everything else shown[: sum(total <= room for total in heights)]
+        shown = shown if everything else _fitting(shown, room)
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
         taken = print_arrays(content, console, everything=everything)
         texts = [*advice.caution, *advice.set_lines, *advice.undo_lines]
         taken += sum(len(wrapped(text, WIDTH, "  ")) for text in (advice.headline, *texts))
-        heights = accumulate(len(wrapped(each, WIDTH, "  ")) for each in shown)
-        room = SCREEN_LINES - QUESTION_FRAME_LINES - taken
-        shown = shown if everything else shown[: sum(total <= room for total in heights)]
+        shown = shown if everything else _fitting(shown, SCREEN_LINES - QUESTION_FRAME_LINES - taken)
         rows = [""]
     if rows and not content.arrays and (shown or advice.caution or advice.set_lines):
         console.print()
@@ -190,6 +176,12 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
     for title, lines in (("set: ", advice.set_lines), ("undo:", advice.undo_lines)):
         for line in lines:
             console.print(f"{title} {line}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _fitting(texts: Sequence[str], room: int) -> Sequence[str]:
+    """Those at the beginning that so many lines hold."""
+    heights = accumulate(len(wrapped(text, WIDTH, "  ")) for text in texts)
+    return texts[: sum(total <= room for total in heights)]
 
 
 def _print_question_table(content: ReportContent, console: Console, *, everything: bool) -> int:
@@ -213,19 +205,6 @@ def _print_question_table(content: ReportContent, console: Console, *, everythin
     return room - len(rows)
 
 
-def print_advice(content: ReportContent, console: Console) -> None:
-    """The recommendation with the lines that set and undo it, ready to copy (never wrapped)."""
-    advice = content.advice
-    print_lines([advice.headline], console, style="bold")
-    print_lines(advice.reasons, console, indent="  ")
-    print_lines(advice.caution, console, style="dim", indent="  ")
-    for title, lines in (("set it", advice.set_lines), ("undo it", advice.undo_lines)):
-        if lines:
-            console.print(f"\n{title}:", highlight=False)
-            for line in lines:
-                console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
-
-
 SCREEN_LINES = 24
 FRAME_LINES = 5
 """What commands print around an answer: which run it is, the next command, and the shell's prompt."""
@@ -237,7 +216,7 @@ TABLE_FRAME_LINES = 5
 ROWS_LEAST = 3
 
 
-def print_study(
+def print_run(
     content: ReportContent,
     console: Console,
     *,
@@ -245,12 +224,16 @@ def print_study(
     everything: bool = False,
     told: Sequence[str] | None = None,
 ) -> None:
-    """The answer first, and as many notes as a screen holds; `everything`: also every table of winners, insight,
-    outlier and the self-check.
+    """The answer first, and as many notes as a screen holds; `everything`: also every value, insight, outlier and the
+    self-check.
 
     `told`: what the command has said before, which goes on with the command that shows the notes left out; None:
     `shows_all` is named.
     """
+    if content.live is not None:
+        for line in tune_answer.lines(content, width=console.width, everything=everything):
+            say(line, console)
+        return
     with console.capture() as answer:
         print_answer(content, console, everything=everything)
     room = SCREEN_LINES - FRAME_LINES - TABLE_FRAME_LINES - answer.get().count("\n")
@@ -261,14 +244,7 @@ def print_study(
     if everything:
         print_findings(content, console)
     known = (*(told or ()), *content.advice.reasons)
-    headline = content.advice.headline.casefold()
-    notes = [
-        note
-        for note in content.notes
-        if note not in known
-        and note.removeprefix("Imported: ").casefold() not in headline
-        and (everything or note not in content.remarks)
-    ]
+    notes = [note for note in content.notes if note not in known and (everything or note not in content.remarks)]
     lines = [wrapped(f"note: {note}", WIDTH) for note in notes]
     # A line each for the one above the notes and the one that says how many are left out.
     room = SCREEN_LINES - FRAME_LINES - said.count("\n") - 2
@@ -283,10 +259,10 @@ def print_study(
 
 
 def _print_table(content: ReportContent, console: Console, *, everything: bool, rows_most: int) -> None:
-    if everything and content.winners:
+    if everything and content.is_compared:
         console.print()
-        print_winners(content, console)
-    elif not content.winners and not content.table:
+        print_lines([text for text in (content.rule, content.control) if text], console, style="dim")
+    elif not content.is_compared and not content.table:
         console.print()
         print_figures(content, console, everything=everything, rows_most=rows_most)
 

@@ -11,7 +11,8 @@ from seekwise.errors import SeekwiseError
 from seekwise.report.explain import explain
 from seekwise.report.looks import scheduler_of
 
-ALWAYS = ("throughput", "latency", "p99", "cpu efficiency", "confidence interval", "simulated")
+MEASURED = ("throughput", "latency", "p99", "cpu efficiency", "confidence interval")
+ALWAYS = (*MEASURED, "simulated")
 SENTENCES = 2
 RAID = re.compile(r"RAID (0|1|4|5|6|10)\b")
 

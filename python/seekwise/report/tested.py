@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from seekwise.judge.outcome import LiveOutcome
 from seekwise.judge.system_choices import kind_of
-from seekwise.number_text import one_line
+from seekwise.number_text import one_line, some
 from seekwise.report.content import ReportContent
 from seekwise.store import operations
-from seekwise.store.record import Record, environment_of
+from seekwise.store.record import Record
 from seekwise.workload.study.plan import Load
 from seekwise.workload.study.quantity import bytes_text, capacity_text, counted, time_text
 from seekwise.workload.study.study import System
@@ -69,18 +70,22 @@ def devices(content: ReportContent) -> str:
     """What it ran on, in a few words."""
     environment = content.environment
     if content.provenance == "simulated" and len(content.systems) > 1:
-        return _several([_drives(system) for system in content.systems])
+        return some(dict.fromkeys(map(_drives, content.systems)), NAMED_MOST)
     devices_known = environment.get("devices")
     if isinstance(devices_known, list) and devices_known:
-        names = [
-            " ".join(str(device.get(key)) for key in ("name", "model") if device.get(key)) for device in devices_known
-        ]
-        return ", ".join(dict.fromkeys(names))
+        return ", ".join(map(_device, devices_known))
     model = environment.get("device_model")
     models = list(dict.fromkeys(name for r in content.records if (name := _model(r))))
     if len(models) > 1:
-        return _several(models)
+        return some(models, NAMED_MOST)
     return str(model) if model else models[0] if models else content.subject
+
+
+def _device(device: Mapping[str, Any]) -> str:
+    """`vda (virtio, 275 GB)`."""
+    model = " ".join(str(device[key]) for key in ("model", "kind") if device.get(key))
+    size = f", {capacity_text(int(device['size_bytes']))}" if device.get("size_bytes") else ""
+    return f"{device.get('name')} ({model}{size})"
 
 
 def _model(record: Record) -> str:
@@ -112,18 +117,10 @@ def kernels(content: ReportContent) -> str:
         else list(dict.fromkeys(name for r in content.records if (name := _kernel(r))))
     )
     shown = [name if name.lower().startswith("linux") else f"Linux {name}" for name in dict.fromkeys(names)]
-    return _several(shown)
+    return some(dict.fromkeys(shown), NAMED_MOST)
 
 
 NAMED_MOST = 4
-
-
-def _several(names: Sequence[str]) -> str:
-    """A few names, and how many more."""
-    different = list(dict.fromkeys(names))
-    return ", ".join(different[:NAMED_MOST]) + (
-        f" and {len(different) - NAMED_MOST} more" if len(different) > NAMED_MOST else ""
-    )
 
 
 def _drives(system: System) -> str:
@@ -161,22 +158,6 @@ def line_of_tune(outcome: LiveOutcome) -> str:
         f"{len(outcome.plan.candidates)} settings ({names}) under {counted(uses, 'use')} on {where}, "
         f"{len(outcome.records)} periods in {time_text(outcome.seconds)}"
     )
-
-
-def devices_of_tune(outcome: LiveOutcome) -> str:
-    """`vda (virtio, 275 GB), Linux 6.18, fio-3.33`."""
-    environment_seen = environment_of(outcome.records)
-    parts = []
-    devices = environment_seen.get("devices")
-    for device in devices if isinstance(devices, list) else ():
-        model = " ".join(str(device[key]) for key in ("model", "kind") if device.get(key))
-        size = f", {capacity_text(int(device['size_bytes']))}" if device.get("size_bytes") else ""
-        parts.append(f"{device.get('name')} ({model}{size})")
-    if environment_seen.get("kernel"):
-        parts.append(f"Linux {one_line(environment_seen['kernel'])}")
-    if environment_seen.get("fio"):
-        parts.append(one_line(environment_seen["fio"]))
-    return ", ".join(parts)
 
 
 SKIPPED = ("stack", "raid_levels", "devices", "file", "machine_id", "boot_id")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ REQUESTS_MOST = 180
 def write(
     path: Path, title: str, words: list[str], summary: Summary, notes: Notes, begun: np.ndarray | None = None
 ) -> None:
-    """Draws the page. `begun`: the first requests of the trace, of which the busiest stretch is shown request by
+    """Draws the page. `words`: the answer, an empty line, and the rest. `begun`: the first requests of the trace, of which the busiest stretch is shown request by
     request."""
     pictures = [
         ("Rate and requests outstanding", charts.over_time(summary)),
@@ -31,7 +30,15 @@ def write(
     stretch = None if begun is None else _stretch(begun, notes, looks)
     site.write(
         path,
-        site.render("trace.html", title=title, words="\n".join(words), charts=pictures, looks=looks, stretch=stretch),
+        site.render(
+            "trace.html",
+            title=title,
+            answer=words[0],
+            words="\n".join(words[2:]),
+            charts=pictures,
+            looks=looks,
+            stretch=stretch,
+        ),
     )
 
 
@@ -43,4 +50,4 @@ def _stretch(rows: np.ndarray, notes: Notes, looks: Looks) -> close_up.CloseUpSe
     close = of_rows(rows[rows["device"] == device], name, REQUESTS_MOST)
     if close is None:
         return None
-    return replace(close_up.stretch([close], looks, "The busiest stretch"), row_title="Device")
+    return close_up.stretch([close], looks, "The busiest stretch")

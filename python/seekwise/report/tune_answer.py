@@ -4,19 +4,27 @@ cut."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
+from seekwise import invocation
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.number_text import percent
-from seekwise.report import answered, stages
-from seekwise.report.answered import Question, UseRow
-from seekwise.report.layout import columns, joined, wrapped
+from seekwise.report import answered, next_programs, stages
+from seekwise.report.answered import Question
+from seekwise.report.content import Advice, ReportContent
+from seekwise.report.layout import WIDTH, columns, common_parts, joined, own_parts, wrapped
 from seekwise.report.metric_words import subject
+from seekwise.store.record import environment_of
+from seekwise.workload.study.quantity import time_text
 
 LINES_MOST = 20
 """With the storage above it, or what `results` prints around it, and the prompt, a screen of 24."""
 NOTES_MOST = 2
+"""One beside a picture."""
+TABLE_LEAST = 3
+"""A table of fewer lines is left to the report."""
+PICTURE_LEAST = 6
+"""Lines of what is foretold, however long the rest is."""
 OTHERWISE = {
     "simulated": "Simulated, not measured",
     "virtual": "The real kernel on a virtual drive, not this machine's",
@@ -53,12 +61,11 @@ def _unsteady(outcome: LiveOutcome) -> str:
     return f"{outcome.plan.in_force.label} differs from itself ({what}by {percent(math.expm1(abs(known.mean)))})"
 
 
-def headline(outcome: LiveOutcome) -> str:
-    """The answer in words, the same in every output."""
-    reason = no_verdict(outcome)
-    if reason:
-        return f"{reason.rstrip('.')}. Keep {outcome.plan.in_force.label}."
-    return answered.headline(question(outcome)) + _others(outcome)
+def answers(outcome: LiveOutcome) -> list[tuple[str, str]]:
+    """The answer in words, the same in every output, as `answered.answers` parts it."""
+    if reason := no_verdict(outcome):
+        return [(f"{reason.rstrip('.')}. Keep {outcome.plan.in_force.label}.", "")]
+    return [*answered.answers(question(outcome)), ("", _others(outcome))]
 
 
 OTHERS_LEAST_PER_S = 100
@@ -70,12 +77,46 @@ def _others(outcome: LiveOutcome) -> str:
     rate = outcome.plan.extra.get("others_per_s", 0)
     if not isinstance(rate, int) or rate < OTHERS_LEAST_PER_S:
         return ""
-    return f" Something else used this storage ({rate:,} requests per second before the run): the answer holds with that load."
+    return f"Something else used this storage ({rate:,} requests per second before the run): the answer holds with that load."
 
 
-def rows(outcome: LiveOutcome) -> list[UseRow]:
-    """A row for each figure with the values of both sides."""
-    return answered.rows(question(outcome))
+def content(outcome: LiveOutcome) -> ReportContent:
+    """Everything that is shown of the run."""
+    plan, shell, asked, said = outcome.plan, outcome.lines, question(outcome), answers(outcome)
+    reasons = tuple(f"{row.use}, {row.subject}: {row.words}" for row in answered.rows(asked))
+    return ReportContent(
+        run_id=outcome.run.run_id,
+        title=f"{plan.target} · {plan.name}" if plan.name else plan.target,
+        subject=plan.target,
+        provenance=plan.provenance,
+        advice=Advice(answered.together(said), reasons, shell.set, shell.undo, answers=tuple(said)),
+        records=outcome.records,
+        rule="",
+        question=asked,
+        stack_lines=plan.stack,
+        environment=environment_of(outcome.records),
+        notes=notes(outcome),
+        run=outcome.run,
+        discarded=[record for record in outcome.records if not record.valid],
+        live=outcome,
+    )
+
+
+def what(outcome: LiveOutcome) -> str:
+    """`tune of /srv on vda, 2 minutes`, after the run's own name."""
+    plan = outcome.plan
+    drives = f" on {', '.join(plan.current)}" if plan.current else ""
+    minutes = round(outcome.seconds / 60)
+    took = f"{minutes} minute{'s' if minutes != 1 else ''}" if minutes else time_text(outcome.seconds)
+    name = f"{outcome.run.given_name}, " if outcome.run.given_name else ""
+    return f"{name}tune of {outcome.run.target or plan.stack[0].split(';')[0]}{drives}, {took}"
+
+
+def next_cells(outcome: LiveOutcome) -> list[next_programs.Cell]:
+    """What the setting that the answer names does to programs that nobody measured, kind by kind."""
+    asked = question(outcome)
+    named = answered.opponents(asked)[:1] if no_verdict(outcome) is None else ()
+    return next_programs.cells(asked.judged, named)
 
 
 def mark(outcome: LiveOutcome) -> str:
@@ -119,47 +160,67 @@ def next_command(outcome: LiveOutcome, run: str = "last", purpose: str | None = 
     plan, typed = outcome.plan, outcome.run.typed
     if plan.provenance != "measured":
         uses = f" --for {plan.group}" if plan.group else ""
-        return f"sudo seekwise tune PATH{uses}  # measures"
+        return invocation.line(f"sudo seekwise tune PATH{uses}  # measures")
+    return apply_command(outcome, run, purpose) or typed(f"seekwise results {run} --all")
+
+
+def apply_command(outcome: LiveOutcome, run: str = "last", purpose: str | None = None) -> str | None:
+    """What sets this answer, or that for a purpose which wants something else; None where nothing is to be set here."""
+    typed = outcome.run.typed
+    if outcome.plan.provenance != "measured":
+        return None
     if outcome.lines.set:
         return typed(f"sudo seekwise apply {run}{f' --for {purpose}' if purpose else ''}")
     changed = [purpose for purpose, choice in question(outcome).purposes.items() if choice.changes]
-    if changed:
-        others = "".join(f" or --for {each}" for each in changed[1:])
-        return typed(f"sudo seekwise apply {run} --for {changed[0]}") + (f"  #{others}" if others else "")
-    return typed(f"seekwise results {run} --all")
+    if not changed:
+        return None
+    others = "".join(f" or --for {each}" for each in changed[1:])
+    return typed(f"sudo seekwise apply {run} --for {changed[0]}") + (f"  #{others}" if others else "")
 
 
-def lines(outcome: LiveOutcome, report: str | None = None, width: int = 80, *, everything: bool = False) -> list[str]:
+def lines(content: ReportContent, width: int = WIDTH, *, everything: bool = False) -> list[str]:
     """Everything for the terminal, answer first. `everything`: all rows and notes, however many lines."""
-    width = min(width, 80)
-    head = [*wrapped(mark(outcome), width), *wrapped(headline(outcome), width), ""]
-    said = [*stages.sentences(outcome), *notes(outcome)]
-    said = said if everything else said[: max(NOTES_MOST, len(stages.sentences(outcome)))]
+    outcome, asked = content.live, content.question
+    assert outcome is not None and asked is not None
+    width = min(width, WIDTH)
+    head = [*wrapped(mark(outcome), width), *wrapped(content.advice.headline, width), ""]
+    said = [
+        *stages.sentences(outcome),
+        *filter(None, [next_programs.headroom(outcome.decided.judged)]),
+        *content.notes,
+    ]
+    cells = next_cells(outcome)
+    # Beside a picture a long answer leaves no room for any.
+    least = NOTES_MOST - bool(cells) - (bool(cells) and len(head) >= LINES_MOST // 2)
+    said = said if everything else said[: max(least, len(stages.sentences(outcome)))]
     tail = [line for text in (open_text(outcome), *said) if text for line in wrapped(f"{text.rstrip('.')}.", width)]
-    for label, commands in (("set: ", outcome.lines.set), ("undo:", outcome.lines.undo)):
+    for label, commands in (("set: ", content.advice.set_lines), ("undo:", content.advice.undo_lines)):
         tail += [f"{label} {line}" for line in commands[:2]]
     # A line is kept for the report's path, so that the table is the same wherever it is shown.
+    most = 10**6 if everything else max(PICTURE_LEAST, LINES_MOST - len(head) - len(tail) - 2)
+    picture = next_programs.picture_lines(cells, most)
+    head += [*picture, ""] if picture else []
     room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
-    shown = row_lines(question(outcome), room, width, every=everything)
-    return [*head, *shown, *([""] if shown else []), *tail, *([report] if report is not None else [])]
+    shown = row_lines(asked, room, width, every=everything)
+    return [*head, *shown, *([""] if shown else []), *tail]
 
 
 def row_lines(asked: Question, room: int, width: int, *, every: bool = False) -> list[str]:
     """A table without frame. Columns that are too long are wrapped within their width, never cut. `every`: of all
     settings, not of the telling ones."""
     made = answered.rows(asked, every=every)
-    if not made:
+    if not made or room < TABLE_LEAST:
         return []
     others = list(dict.fromkeys(row.other for row in made))
     single = others[0] if len(others) == 1 else None
     other = single or "other"
     heads = ["Use", "Figure", asked.now, f"{other} (expected)" if asked.is_set else other, "Difference"]
-    common = _common([row.use for row in made])
+    common = common_parts(list(dict.fromkeys(row.use for row in made)))
     below = wrapped(f"Each: {', '.join(common)}.", width) if common else []
     room -= len(below)
     body = [
         [
-            ", ".join(part for part in row.use.split(", ") if part not in common),
+            own_parts(row.use, common),
             row.subject,
             joined(row.now),
             joined(row.other_value) if single else f"{row.other} {joined(row.other_value)}",
@@ -179,9 +240,3 @@ def row_lines(asked: Question, room: int, width: int, *, every: bool = False) ->
             break
         shown += block
     return [*shown, *below]
-
-
-def _common(uses: Sequence[str]) -> list[str]:
-    """What every load has besides its operation: said once below the table."""
-    first, *others = [use.split(", ") for use in dict.fromkeys(uses)]
-    return [part for part in first[1:] if all(part in other for other in others)] if others else []

@@ -23,10 +23,13 @@ from seekwise.number_text import by, listed
 from seekwise.report.content import Advice, QuestionTable
 from seekwise.store.record import Record
 from seekwise.trace.load import FOREGROUND
+from seekwise.workload.study.quantity import latency_text
 
 ROWS_SHOWN = 8
 GROUPS_SHOWN = 3
 NAMED_MOST = 3
+REQUESTS_LEAST = 20
+"""Fewer have no rate."""
 HEADS = ("setting", "p50", "p99", "MB/s", "IOPS", "time")
 
 
@@ -41,15 +44,15 @@ def sentence(order: Sequence[WhatIfRow], load: Recorded | None) -> str:
     able = [row for row in order if carries(row, load)]
     against = _against(best, load)
     if len(order) == 1:
-        return f"With {best.setting} the foreground's p99 would be {time_word(best.p99_ns)}{against}."
+        return f"With {best.setting} the foreground's p99 would be {latency_text(best.p99_ns)}{against}."
     if len(ties) == len(able) and len(able) > 1:
-        said = f"No setting stands out: {'all' if not behind else 'the other'} {len(able)} are within 5 % in p99 and rate; p99 {time_word(best.p99_ns)}{against}."
+        said = f"No setting stands out: {'all' if not behind else 'the other'} {len(able)} are within 5 % in p99 and rate; p99 {latency_text(best.p99_ns)}{against}."
     else:
         names = " or ".join(row.setting for row in ties[:NAMED_MOST]) + (" …" if len(ties) > NAMED_MOST else "")
-        said = f"Best: {names}, p99 {time_word(best.p99_ns)}{against}."
+        said = f"Best: {names}, p99 {latency_text(best.p99_ns)}{against}."
         slowest = max(able, key=lambda row: row.p99_ns)
         if slowest not in ties:
-            said += f" Longest: {slowest.setting}, {time_word(slowest.p99_ns)}."
+            said += f" Longest: {slowest.setting}, {latency_text(slowest.p99_ns)}."
     if behind and load is not None:
         least = behind[-1]
         names = listed(row.setting for row in behind[:NAMED_MOST]) + (" …" if len(behind) > NAMED_MOST else "")
@@ -67,7 +70,7 @@ def _against(best: WhatIfRow, load: Recorded | None) -> str:
     said = (
         ", as recorded" if _is_alike(ratio) else f", {by(max(ratio, 1 / ratio), word, of_rate=ratio < 1)} than recorded"
     )
-    said += f" ({time_word(load.p99_ns)})"
+    said += f" ({latency_text(load.p99_ns)})"
     if load.open_share < OPEN_MOST and not _is_alike(best.elapsed_s / load.elapsed_s):
         said += f"; the same work takes {seconds(best.elapsed_s)}, recorded {seconds(load.elapsed_s)}"
     return said
@@ -97,7 +100,7 @@ def table_of(records: Sequence[Record]) -> QuestionTable | None:
     body = [[name, *(text(value) for text, value in zip(TEXTS, values, strict=True))] for name, values in shown]
     if opened:
         names = [*(["as recorded"] if load is not None else []), *(row.setting for row in order)]
-        tails = [time_word(opened[name]) if name in opened else "–" for name in names]
+        tails = [latency_text(opened[name]) if name in opened else "–" for name in names]
         body = [[*cells, tail] for cells, tail in zip_longest(body, tails, fillvalue="–")]
     columns = dict(enumerate(zip(*(values for _, values in shown), strict=True), start=1))
     caption = "open p99: with every request at its recorded time, whatever it waited for." if opened else ""
@@ -105,29 +108,25 @@ def table_of(records: Sequence[Record]) -> QuestionTable | None:
 
 
 def _values(row: WhatIfRow | Recorded, *, is_behind: bool = False) -> tuple[float, ...]:
-    """By column, 0 for what is not known; a queue that only grows has no latency worth a number."""
+    """By column, 0 for what is not known: a few requests have no rate; a queue that only grows has no latency worth a
+    number."""
     latencies = (math.inf, math.inf) if is_behind else (row.p50_ns or 0.0, row.p99_ns or 0.0)
+    if isinstance(row, WhatIfRow) and row.requests < REQUESTS_LEAST:
+        return (*latencies, 0.0, 0.0, 0.0)
     return (*latencies, row.rate_bytes_per_s / 1e6, row.iops, row.elapsed_s)
 
 
 def _latency(ns: float) -> str:
-    return "–" if not ns else "grows" if math.isinf(ns) else time_word(ns)
+    return "–" if not ns else "grows" if math.isinf(ns) else latency_text(ns)
 
 
 def seconds(value: float) -> str:
     """`4.2 s`, `12 m`."""
-    return f"{value:.3g} s" if value < 600 else f"{value / 60:.3g} m"
+    return "–" if not value else f"{value:.3g} s" if value < 600 else f"{value / 60:.3g} min"
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
-
-
-def time_word(ns: float) -> str:
-    """Nanoseconds as `85 µs`, `12.3 ms` or `1.2 s`."""
-    if ns < 999.5e3:
-        return f"{ns / 1e3:.3g} µs"
-    return f"{ns / 1e6:.3g} ms" if ns < 999.5e6 else f"{ns / 1e9:.3g} s"
+    return "–" if not value else f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
 
 
 TEXTS = (_latency, _latency, _number, _number, seconds)

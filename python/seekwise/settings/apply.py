@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seekwise.control import attributes, interrupt, notice, persisted, settings
+from seekwise.control import attributes, interrupt, notice, persisted, settings, sysfs
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lines import ShellLines, shell_lines
 from seekwise.control.lock import devices_locked
@@ -52,6 +52,7 @@ def preview(wanted: settings.Changes, root: Path = Path("/")) -> Applied:
     wanted = settings.normalised(wanted)
     # What is in force while another run has the device is not what was set.
     with devices_locked(wanted, root):
+        Journal().check(wanted, root)
         before = {device: settings.read_settings(device, root) for device in wanted}
     settings.check_values(wanted, root)
     return Applied(None, wanted, before, before, shell_lines(wanted, before, root=root))
@@ -77,8 +78,8 @@ def apply(
     undo = _Undo(journal)
     with interrupt.stoppable(), interrupt.held(), devices_locked(wanted, root):
         settings.check(wanted, root)
-        journal.check()
-        before = {device: settings.read_settings(device, root) for device in wanted}
+        journal.check(wanted, root)
+        before = {device: attributes.remembered(sysfs.device_folder(device, root)) for device in wanted}
         try:
             written = persist.open_entry(files, journal, root) if files else None
             undo.remember(written)
@@ -90,7 +91,7 @@ def apply(
                 persisted.write_items(written)
             if entry is not None:
                 entry = journal.update(entry, settings.left_by(entry.items))
-            seen = {device: settings.read_settings(device, root) for device in wanted}
+            seen = {device: attributes.remembered(sysfs.device_folder(device, root)) for device in wanted}
             done = Applied(entry, wanted, before, seen, shell_lines(wanted, before, root=root), written)
             if undecided and entry is not None:
                 return done
@@ -134,12 +135,8 @@ class _Undo:
 
     def everything(self) -> None:
         for entry in reversed(self.entries):
-            failures = []
             for item in reversed(entry.items):
                 if "file" in item:
                     persisted.take_back(item)
-                else:
-                    failures += settings.restore_item(item, settings.touched(item, None))
-            if failures:
-                raise settings.could_not_restore(failures) from None
+            settings.restore_own(item for item in reversed(entry.items) if "file" not in item)
             notice.warn(self.journal.close(entry))

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seekwise import _core, drive_names
+from seekwise import _core, drive_names, invocation
 from seekwise.control import lines
 from seekwise.errors import UsageError
 from seekwise.linux.block_device import BlockDevice
@@ -23,7 +23,7 @@ from seekwise.number_text import three
 from seekwise.report.layout import wrapped
 from seekwise.settings.drive_class import class_of
 from seekwise.simulate import trial_spec
-from seekwise.simulate.spec import Answer, Spec
+from seekwise.simulate.spec import PhaseAnswer, Spec
 from seekwise.workload.study import quantity
 from seekwise.workload.study.quantity import bytes_text
 
@@ -185,12 +185,12 @@ def kernel_of(release: str | None) -> str:
     )
 
 
-def _rate(phase: Answer, unit: str) -> float:
+def _rate(phase: PhaseAnswer, unit: str) -> float:
     amount: float = phase["bytes"] / 1e6 if unit == "MB/s" else phase["ios"]
     return amount * 1e9 / float(phase["elapsed_ns"])
 
 
-def _simulated(model: str, array: Spec | None, job: Spec, kernel: str, rotational: bool) -> Answer:
+def _simulated(model: str, array: Spec | None, job: Spec, kernel: str, rotational: bool) -> PhaseAnswer:
     device: dict[str, object] = {"model": model} if array is None else {"model": model, "array": array}
     phase = {"operation": "load", "runtime_ns": round(SECONDS[rotational] * 1e9), "jobs": [{"direct": True, **job}]}
     queue = {"scheduler": trial_spec.default_scheduler(kernel, model), "kernel": kernel}
@@ -199,11 +199,11 @@ def _simulated(model: str, array: Spec | None, job: Spec, kernel: str, rotationa
     )
     if "error" in result:
         raise UsageError(f"this array cannot be modelled: {result['error']}", hint="--watch 30s shows what it does")
-    phase_of_load: Answer = result["phases"][-1]
+    phase_of_load: PhaseAnswer = result["phases"][-1]
     return phase_of_load
 
 
-def seen_in(phase: Answer, job: Spec) -> Seen:
+def seen_in(phase: PhaseAnswer, job: Spec) -> Seen:
     """Of a simulated phase."""
     elapsed = phase["elapsed_ns"]
     cpu = phase["cpu"]
@@ -304,9 +304,10 @@ def advice_of(limits: ArrayBounds, array: Spec) -> str:
     if "md's one thread" in text:
         return f"{lines.echo('4', f'/sys/block/{name}/md/group_thread_cnt')}   # more threads for stripes"
     if "pieces" in text:
-        return f"seekwise run raid-levels --vary raid_level={array['level']} --vary chunk_kib=64,128,512   # a larger chunk"
+        line = f"seekwise run raid-levels --vary raid_level={array['level']} --vary chunk_kib=64,128,512"
+        return f"{invocation.line(line)}   # a larger chunk"
     if "one at a time" in text:
-        return f"sudo seekwise doctor {name} --watch 30s   # what it does under your load; more requests at a time use more drives"
+        return f"{invocation.line(f'sudo seekwise doctor {name} --watch 30s')}   # what it does under your load; more requests at a time use more drives"
     return ""
 
 

@@ -63,8 +63,7 @@ def _want(wanted: Wanted, device: str, attribute: str, value: str) -> None:
 
 def recommended(advised: Advised, evidence: Evidence) -> Asked:
     """What a run recommends, with the run as evidence. UsageError where it did not measure this machine."""
-    values, reason = advised.to_apply()
-    return Asked(normalised(values), reason, evidence)
+    return Asked(normalised(advised.asked.changes()), advised.reason(), evidence)
 
 
 def check(wanted: Wanted, stack: Stack) -> tuple[str, ...]:

@@ -36,7 +36,6 @@ LOST_MUCH = 0.10
 """An answer that may cost more is weak, whatever it rests on."""
 LABEL = "seekwise_scheduler_end"
 JUMP = f'GOTO="{LABEL}"'
-RULES_PATH = "/etc/udev/rules.d/65-seekwise-classes.rules"
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ def choice(name: str, group: str | None = None) -> ClassChoice:
     parts = [_entries(source) for source in _stored()["sources"] if source["class"] == name and source["values"]]
     decided: list[Decided] = []
     for default, _ in about.defaults:
-        judged = of_any([judge(part, default, with_pairs=False) for part in parts], default)
+        judged = of_any([judge(part, default) for part in parts], default)
         decided.append(with_choices(judged, default, SCHEDULERS))
     chosen = [
         found

@@ -30,6 +30,8 @@ class Conflict(Setter):
     def text(self) -> str:
         """Which file sets what, and which of the two settings wins after the next start."""
         what = f"{super().text} sets {self.attribute} of {self.device} to {self.value}"
+        if self.look:
+            what = f"{super().text}, perhaps {self.attribute} of {self.device}"
         doubt = "" if self.certain else " (if it acts at all: seekwise cannot tell)"
         if self.overrides_ours:
             when = "at each change of the device" if self.on_change else "after us"

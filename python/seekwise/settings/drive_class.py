@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from seekwise import invocation
 from seekwise.linux.block_device import BlockDevice
-from seekwise.linux.describe import medium
+from seekwise.report.device_words import medium
 from seekwise.report.explain import caps
 from seekwise.settings import classes
 from seekwise.settings.special import MEMORY, ZFS_MEMBER, instead_of_evidence
@@ -24,7 +25,7 @@ def class_of(device: BlockDevice) -> str | None:
 def sentence(device: BlockDevice, target: str, *, of_zfs: bool = False) -> str:
     """What suits such a drive, how sure that is, and what measures it here. `of_zfs`: ZFS schedules above it."""
     name, special = (None, ZFS_MEMBER) if of_zfs else (class_of(device), instead_of_evidence(device))
-    measure = f"`sudo seekwise tune {target}` measures it here"
+    measure = f"`{invocation.line(f'sudo seekwise tune {target}')}` measures it here"
     if not device.queue:
         return f"{device.name} ({medium(device)}): its queue is not known here, so neither is its class; {measure}."
     if name is None:
@@ -37,12 +38,26 @@ def sentence(device: BlockDevice, target: str, *, of_zfs: bool = False) -> str:
     if not known:
         return f"{device.name} ({name}): {now}. {answer.why[0].upper()}{answer.why[1:]}; {measure}."
     shown = medium(device) if special and name == "virtio disk" else name
-    said = f"{device.name} ({shown}): {answer.scheduler}; {now}. {answer.why[0].upper()}{answer.why[1:]}."
+    said = f"{device.name} ({shown}): {_order(device, answer, target)}. {answer.why[0].upper()}{answer.why[1:]}."
     if answer.responsive:
         said += f" Busy desktops may prefer {answer.responsive}: {answer.responsive_price}."
     if special:
         said += f" {special[0].upper()}{special[1:]}."
     return f"{said} {answer.sure.capitalize()} evidence ({known}), nothing of it from this drive; {measure}."
+
+
+def _order(device: BlockDevice, answer: classes.ClassChoice, target: str) -> str:
+    """Whether to set it or leave it, with the line that sets it."""
+    keeps = answer.scheduler == classes.KEPT
+    wanted = answer.kernel_default if keeps else tuple(answer.scheduler.split(" / "))
+    if device.scheduler is None:
+        return f"leave it to {' or '.join(wanted)}"
+    if device.scheduler in wanted:
+        return f"leave {device.scheduler}, {'the kernel default' if keeps else 'which is in force'}"
+    if not (offered := [name for name in wanted if name in device.schedulers_offered]):
+        return f"set {' or '.join(wanted)}, which this kernel does not offer here; {device.scheduler} is in force"
+    line = invocation.line(f"sudo seekwise apply --device {target} --set scheduler={offered[0]}")
+    return f"set {offered[0]}{', the kernel default' if keeps else ''}: `{line}`; {device.scheduler} is in force"
 
 
 def lock_caps(device: BlockDevice) -> list[str]:

@@ -10,11 +10,13 @@ from typing import Any
 
 from seekwise.control.process import ProcessIdentity
 from seekwise.control.state import SYSTEM_STATE, state_folder
-from seekwise.files import make_folders, read_text, write_whole
+from seekwise.files import check_private, make_private, read_text, write_whole
 
 GuardDocument = dict[str, Any]
 """A guard as its file has it: devices, what is wanted, its process, how it ended."""
 SCHEMA = "seekwise.guard/1"
+FOLDER_MODE = 0o755
+"""Every user may see what root's guards have done."""
 SHOWN_MAX = 5
 ENDED = ".ended"
 CONFIRMED = ".confirmed"
@@ -30,7 +32,9 @@ def folder(state: Path | None = None) -> Path:
 def write(document: GuardDocument, state: Path | None = None) -> Path:
     """Replaces the file of this guard; `document["id"]` names it."""
     place = folder(state)
-    make_folders(place)
+    make_private(place.parent, FOLDER_MODE)
+    make_private(place, FOLDER_MODE)
+    check_private(place, FOLDER_MODE)
     file = place / f"{document['id']}.json"
     write_whole(file, (json.dumps({"schema": SCHEMA, **document}, indent=2) + "\n").encode(), 0o644)
     return file
@@ -65,7 +69,42 @@ def _documents(files: Sequence[Path]) -> Iterator[tuple[Path, GuardDocument]]:
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(document, dict):
-            yield file, document
+            yield file, checked(document)
+
+
+_VALUES = {"": {"": str}}
+_SHAPES: GuardDocument = {
+    "id": str, "schema": str, "started_at": str, "ended_at": str, "outcome": str, "headline": str, "until": str,
+    "reason": str, "devices": [str], "ways": [str], "entries": [str], "restored": [str], "seconds": int | float,
+    "limit": int | float | None, "wanted": _VALUES, "before": _VALUES, "seen": _VALUES, "comparison": {"": object},
+    "evidence": {"": object},
+}  # fmt: skip
+"""What a document's values are: of a list its members', of an object by any name its values'."""
+
+
+def checked(document: GuardDocument) -> GuardDocument:
+    """The document without values of other types than a guard writes: a file may be damaged or edited."""
+    process = document.get("process")
+    kept = {key: value for key, value in document.items() if key in ("process", "evidence", "comparison") and value is None
+            or _fits(value, _SHAPES.get(key, object))}  # fmt: skip
+    if process is not None and _identity(process) is None:
+        kept.pop("process", None)
+    return {"outcome": "unknown", "headline": "", "wanted": {}, **kept}
+
+
+def _fits(value: object, shape: Any) -> bool:
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(each, shape[0]) for each in value)
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(_fits(each, shape[""]) for each in value.values())
+    return isinstance(value, shape)
+
+
+def _identity(process: object) -> ProcessIdentity | None:
+    match process:
+        case {"pid": int(pid), "start_ticks": int(start), "boot_id": str(boot)} if 0 < pid < 2**31:
+            return ProcessIdentity(pid, start, boot)
+    return None
 
 
 def mark_ended(identity: str, why: str) -> None:
@@ -104,9 +143,8 @@ def is_marked_ended(identity: str) -> bool:
 def process_of(identity: str, state: Path | None = None) -> ProcessIdentity | None:
     """The process of a guard, as it has noted it itself."""
     try:
-        document = json.loads(read_text(folder(state) / f"{identity}.json"))
-        return ProcessIdentity(**document["process"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return _identity(json.loads(read_text(folder(state) / f"{identity}.json"))["process"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -116,13 +154,8 @@ DONE = frozenset({"kept", "rolled back", "failed", "nothing to set"})
 
 def is_dead(document: GuardDocument) -> bool:
     """Whether its process has gone before it decided; what it had set is taken back by the next command, then."""
-    process = document.get("process")
-    if document.get("outcome") in DONE or not isinstance(process, dict):
-        return False
-    try:
-        return not ProcessIdentity(**process).alive
-    except TypeError:
-        return False
+    process = _identity(document.get("process"))
+    return document.get("outcome") not in DONE and process is not None and not process.alive
 
 
 def sentence(document: GuardDocument) -> str:

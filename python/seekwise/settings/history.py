@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
 from seekwise.errors import MissingError, reason
-from seekwise.files import append, read_regular
+from seekwise.files import append, make_private, read_regular
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.store.database import Run, Store
 
@@ -98,6 +98,7 @@ def reverted(folder: Path | None = None) -> None:
 def _append(document: dict[str, object], folder: Path | None) -> None:
     file = path(folder)
     try:
+        make_private(file.parent, 0o755)
         append(file, (json.dumps(document) + "\n").encode())
     except OSError as error:
         raise MissingError(f"{file} cannot be written ({reason(error)})", "run it with sudo") from error

@@ -3,14 +3,15 @@ drives, in one sentence each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from seekwise.linux.block_device import BlockDevice
-from seekwise.linux.describe import zoned_as
 from seekwise.linux.guest import hypervisor
+from seekwise.linux.setters import Setter
 from seekwise.linux.storage_kind import san_by
 from seekwise.linux.tree import Tree
 from seekwise.number_text import listed
+from seekwise.report.device_words import zoned_as
 
 MEMORY = ("zram", "ram", "null", "pmem")
 VIRTUAL_TRANSPORTS = frozenset({"virtio", "virtio-scsi", "hyper-v", "vmware", "xen"})
@@ -38,7 +39,18 @@ def usb_depth(device: BlockDevice) -> str:
     return ""
 
 
-def unseen(devices: Sequence[BlockDevice], tree: Tree) -> list[str]:
+def without_uas(device: BlockDevice, setters: Iterable[Setter]) -> str:
+    """The line that keeps UAS away from a USB drive; empty where none is known."""
+    found = (setter for setter in setters if (setter.device, setter.attribute) == (device.name, "device/queue_depth"))
+    of_modules = next((setter for setter in found if setter.kind in ("boot", "modprobe")), None)
+    return (
+        f"UAS is off by usb-storage.quirks or a blacklist: {of_modules.text}"
+        if of_modules and device.transport == "usb"
+        else ""
+    )
+
+
+def unseen(devices: Sequence[BlockDevice], tree: Tree, setters: Sequence[Setter] = ()) -> list[str]:
     """What cannot be examined from here, and what bounds the drives whatever is set: disks of a guest, USB bridges that
     take one command at a time."""
     said = []
@@ -48,11 +60,15 @@ def unseen(devices: Sequence[BlockDevice], tree: Tree) -> list[str]:
             f"the drives behind {listed([guest.name for guest in guests])}: {twice_scheduled(guests[0], tree)}, under limits and on storage that "
             "a guest does not see; `seekwise doctor PATH --watch 30s` here and on the host tells whose queue is long"
         )
-    slow = [device.name for device in devices if device.transport == "usb" and device.driver == "usb-storage"]
-    if slow:
+    for device in devices:
+        if device.transport != "usb" or device.driver != "usb-storage":
+            continue
+        why = (
+            without_uas(device, setters)
+            or "`lsusb -t` names the driver; `dmesg | grep -i uas` says where the kernel turned it off"
+        )
         said.append(
-            f"whether {listed(slow)} could be faster: {usb_depth(next(device for device in devices if device.name == slow[0]))}; a bridge, cable and "
-            "port with UAS take several (`lsusb -t` names the driver; `dmesg | grep -i uas` says where the kernel turned it off)"
+            f"whether {device.name} could be faster: {usb_depth(device)}; a bridge, cable and port with UAS take several ({why})"
         )
     shingled = [
         device.name for device in devices if zoned_as(device) in ("device-managed zones (SMR)", "host-aware zones")

@@ -3,15 +3,14 @@ evidence is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
 from seekwise.control import lock
 from seekwise.control.process import boot_id
-from seekwise.linux.block_device import BlockDevice, Stack
-from seekwise.linux.describe import passes_on
+from seekwise.linux.block_device import BlockDevice, Stack, passes_on
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.members import zfs_members
 from seekwise.linux.setters import Ineffective, Setter, owner, survey
@@ -20,7 +19,7 @@ from seekwise.linux.tree import Tree
 from seekwise.settings import history
 from seekwise.settings.controllers import State
 from seekwise.settings.history import Application, Expected
-from seekwise.settings.special import twice_scheduled, usb_depth
+from seekwise.settings.special import twice_scheduled, usb_depth, without_uas
 from seekwise.settings.values import as_shown, in_flight, kernel_default, read_ahead_reason, settings_of
 
 SHOWN = (
@@ -31,6 +30,8 @@ SHOWN = (
     "queue/wbt_lat_usec",
     "queue/write_cache",
     "md/stripe_cache_size",
+    "md/sync_speed_min",
+    "md/sync_speed_max",
 )
 """Shown for every device that has them; others only where somebody sets them."""
 KERNEL = "the kernel's default"
@@ -166,7 +167,9 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
         if not _worth_showing(device, expected.get(device.name), named=only is not None):
             continue
         own = [setter for setter in who.setters if setter.device == device.name]
-        values = _values(device, own, expected.get(device.name, {}), stack, tree, packages)
+        idle = [setter for setter in who.ineffective if setter.device in (None, device.name)]
+        named = [*(setter.attribute for setter in own), *(setter.attribute for setter in idle if setter.device)]
+        values = _values(device, own, expected.get(device.name, {}), stack, tree, packages, named)
         if (measured_by := lock.holder(device.name, tree.root)) is not None:
             values = tuple(_for_now(value, measured_by) for value in values)
         if device.name in of_zfs:
@@ -174,8 +177,8 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
                 replace(value, why="ZFS sorts and limits its requests itself") if value.attribute == "queue/scheduler" else value
                 for value in values
             )  # fmt: skip
-        idle = [setter for setter in who.ineffective if setter.device in (None, device.name)]
-        values = tuple(replace(value, ineffective=tuple(_about(value.attribute, idle))) for value in values)
+        shown = frozenset(value.attribute for value in values)
+        values = tuple(replace(value, ineffective=tuple(_about(value.attribute, idle, shown))) for value in values)
         applications = {id(entry.application): entry.application for entry in expected.get(device.name, {}).values()}
         stale = tuple(line for application in applications.values() for line in _stale(application, device, stack))
         rows.append(DeviceStatus(device, values, stale, tuple(applications.values()), measured_by=measured_by))
@@ -191,7 +194,8 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
         else []
     )
     read = f"{who.read}; not there: {who.absent}" if who.absent else who.read
-    return Status(tuple(rows), tuple(dict.fromkeys(missing)), [], who.places, who.not_evaluated, read)
+    not_evaluated = tuple(dict.fromkeys((*who.not_evaluated, *filter(None, [tree.spent]))))
+    return Status(tuple(rows), tuple(dict.fromkeys(missing)), [], who.places, not_evaluated, read)
 
 
 def _for_now(value: Value, process: int) -> Value:
@@ -201,10 +205,12 @@ def _for_now(value: Value, process: int) -> Value:
     return replace(value, shown=None)
 
 
-def _about(attribute: str, idle: list[Ineffective]) -> Iterator[Ineffective]:
-    """A line that udev cannot read at all may have meant any file of the queue: it stands with the scheduler."""
+def _about(attribute: str, idle: list[Ineffective], shown: frozenset[str]) -> Iterator[Ineffective]:
+    """A line that udev cannot read at all may have meant any file of the queue, and a file that is not there has no row
+    of its own: both stand with the scheduler."""
     for setter in idle:
-        if attribute == setter.attribute or (setter.attribute == "queue/" and attribute == "queue/scheduler"):
+        astray = setter.attribute == "queue/" or (setter.device and setter.attribute not in shown)
+        if attribute == setter.attribute or (astray and attribute == "queue/scheduler"):
             yield setter
 
 
@@ -212,7 +218,7 @@ def _worth_showing(device: BlockDevice, expected: dict[str, Expected] | None, na
     """`named`: somebody asked for it; else devices without a drive of their own are passed over."""
     if device.kind in ("partition", "optical") or device.details.get("hidden_path"):
         return False
-    return named or bool(expected) or (device.size_bytes > 0 and device.kind not in ("loop", "zram", "ram"))
+    return named or bool(expected) or (device.has_medium and device.kind not in ("loop", "zram", "ram"))
 
 
 def _values(
@@ -222,12 +228,12 @@ def _values(
     stack: Stack,
     tree: Tree,
     packages: dict[str, str | None],
+    named: Sequence[str],
 ) -> tuple[Value, ...]:
+    """`named`: what lines name, whether or not they act."""
     current = settings_of(device)
     shown = [name for name in SHOWN if name in current and not (passes_on(device) and _meaningless(name))]
-    shown += [
-        name for name in dict.fromkeys([*expected, *(setter.attribute for setter in setters)]) if name not in shown
-    ]
+    shown += [name for name in dict.fromkeys([*expected, *named]) if name not in shown]
     return tuple(
         _value(
             name,
@@ -245,7 +251,7 @@ def _values(
 
 
 def _meaningless(name: str) -> bool:
-    return name not in ("queue/read_ahead_kb", "md/stripe_cache_size")
+    return name != "queue/read_ahead_kb" and not name.startswith("md/")
 
 
 def _value(
@@ -265,6 +271,8 @@ def _value(
     best = max(giving, key=lambda setter: (setter.certain, setter.value != UNKNOWN_VALUE, setter.rank), default=None)
     others = tuple(setter for setter in setters if setter not in giving and not setter.is_ours)
     value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack, tree))
+    if best is not None and name == "device/queue_depth" and without_uas(device, [best]):
+        value = replace(value, why="it keeps UAS away (usb-storage.quirks, or a blacklist): one command at a time")
     if expected is not None:
         value = replace(value, shown=as_shown(device, name, expected.value))
         if not value.drift:
@@ -275,7 +283,11 @@ def _value(
         if best.file not in packages:
             packages[best.file] = None if best.file.startswith(("/etc/", "/proc/")) else owner(tree, best.file)
         package = packages[best.file]
-        words = best.text + (f", package {package}" if package else "") + ("" if best.certain else ", probably")
+        words = (
+            best.text
+            + (f", package {package}" if package else "")
+            + ("" if best.certain or best.look else ", probably")
+        )
         if name == "queue/scheduler" and best.value.strip() not in (current, UNKNOWN_VALUE):
             words += f" ({best.value.strip()} is another name of {current})"
         return replace(value, source=best.kind, set_by=words, package=package)

@@ -3,8 +3,10 @@ itself."""
 
 from __future__ import annotations
 
+import re
+
 from seekwise import schedulers
-from seekwise.linux.block_device import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice, Stack, passes_on
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import effect
 
@@ -17,7 +19,7 @@ def settings_of(device: BlockDevice) -> dict[str, str]:
     values |= {f"queue/iosched/{name}": value for name, value in device.iosched.items()}
     if device.queue_depth is not None:
         values["device/queue_depth"] = str(device.queue_depth)
-    for name in ("stripe_cache_size", "group_thread_cnt"):
+    for name in ("stripe_cache_size", "group_thread_cnt", "sync_speed_min", "sync_speed_max"):
         if name in device.details:
             values[f"md/{name}"] = str(device.details[name])
     return values
@@ -44,6 +46,8 @@ NO_SCHEDULER_BY_DEFAULT = frozenset({"loop", "zram", "nbd", "null"})
 
 STRIPE_CACHE = "256"
 """Linux v6.1 drivers/md/raid5.c: NR_STRIPES."""
+REBUILD_KIB_S = {"md/sync_speed_min": "1000", "md/sync_speed_max": "200000"}
+"""Linux drivers/md/md.c: sysctl_speed_limit_min and _max, in KiB/s."""
 WBT_DEFAULT = "-1"
 """Written to `wbt_lat_usec`, the kernel takes and shows its default."""
 
@@ -65,17 +69,20 @@ def _throttling(device: BlockDevice) -> str:
 def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | None:
     """What the kernel chooses when nobody sets anything; None where that depends on more than is known here."""
     version = kernel_version(stack.kernel)
+    if attribute == "queue/scheduler" and _red_hat_8(stack):
+        return _scheduler(device, version, stack)
     if version < (5, 0):
         return None
     match attribute:
         case "queue/scheduler":
-            return _scheduler(device, version)
+            return _scheduler(device, version, stack)
         case "queue/read_ahead_kb":
             return str(read_ahead_kib(device, version))
         case "queue/nomerges":
             return "0"
         case "queue/rq_affinity":
-            return "1"
+            # Linux include/linux/blkdev.h: QUEUE_FLAG_SAME_COMP is a default of request queues alone.
+            return "0" if passes_on(device) else "1"
         case "queue/wbt_lat_usec":
             # bfq switches it off, shown as 0 from 6.2 on (block/blk-sysfs.c: queue_wb_lat_show), and another scheduler may.
             known = device.scheduler is None or device.scheduler in schedulers.registry()
@@ -92,20 +99,46 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
             return reported if reported in ("write back", "write through") else None
         case "md/stripe_cache_size" if device.kind == "md":
             return STRIPE_CACHE
+        case "md/sync_speed_min" | "md/sync_speed_max" if device.kind == "md":
+            return REBUILD_KIB_S[attribute]
     return None
 
 
-def _scheduler(device: BlockDevice, version: tuple[int, ...]) -> str | None:
+SHARED_TAGS = frozenset({"megaraid_sas", "mpt3sas"})
+"""Drivers whose hardware queues share the host's tags."""
+SHARED_WITHOUT = ((5, 10), (5, 13))
+"""Linux releases that gave such drives none: from 32bc15afed04 to 580dca8143d2."""
+SHARED_WITHOUT_EL8 = range(252, 306)
+"""Builds of Red Hat's 4.18.0 with the same (Red Hat solution 3755961)."""
+
+
+def _red_hat_8(stack: Stack) -> int:
+    """The build of a kernel of RHEL 8 and its rebuilds, which have multi-queue schedulers alone; 0 of others."""
+    match = re.match(r"4\.18\.0-(\d{1,6})\..*el8", stack.kernel or "")
+    return int(match[1]) if match else 0
+
+
+def _scheduler(device: BlockDevice, version: tuple[int, ...], stack: Stack) -> str | None:
     # A patched kernel may have its scheduler as the default (ADIOS: CONFIG_MQ_IOSCHED_DEFAULT_ADIOS).
-    if not set(device.schedulers_offered) <= set(schedulers.registry()):
+    offered = device.schedulers_offered
+    if not set(offered) <= set(schedulers.registry()):
         return None
+    one_queue = "mq-deadline" if "mq-deadline" in offered else "none"
     # block/elevator.c elevator_get_default: mq-deadline for one hardware queue if it is there, else none.
+    count = device.details.get("hardware_queue_count")
+    if device.details.get("request_based"):
+        # drivers/md/dm-rq.c dm_get_blk_mq_nr_hw_queues: one, unless the module was told otherwise.
+        return one_queue if count in (None, 1) else "none"
     if device.below or (device.kind in NO_SCHEDULER_BY_DEFAULT and version >= (5, 14)):
         return "none"
-    count = device.details.get("hardware_queue_count")
+    if device.driver in SHARED_TAGS:
+        build = _red_hat_8(stack)
+        if build in SHARED_WITHOUT_EL8 or (SHARED_WITHOUT[0] <= version < SHARED_WITHOUT[1] and count != 1):
+            return "none"
+        return one_queue
     if count is None or (device.kind not in ("disk", "nvme", "virtio")):
         return None
-    return "mq-deadline" if count == 1 and "mq-deadline" in device.schedulers_offered else "none"
+    return one_queue if count == 1 else "none"
 
 
 def _nr_requests(device: BlockDevice) -> str | None:

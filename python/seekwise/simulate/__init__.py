@@ -5,6 +5,7 @@ protocol.py, backends.py        who carries out a trial: one protocol, one row p
 simulated.py                    trials on the simulator, side by side over the cores
 trial_spec.py                   a trial in the simulator's own language
 storage_trials.py, setups/      whole storage: arrays, controllers, files
+made.py                         what the simulator answered, as records
 recordings/                     programs of uses, recorded and played
 use_trials.py, use_programs.py  a use on a drive model
 design/                         which array to build of some drives

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from seekwise import _core
-from seekwise.simulate.spec import Answer, Spec
+from seekwise.simulate.spec import Answer, Described, Spec
 from seekwise.store.record import Record
 from seekwise.trace.close_up import CloseUp, Parts, ServedRequest, cut
 
@@ -125,7 +125,7 @@ def _late_ms(phase: Spec) -> float:
 
 
 def _close_up(setting: str, spec: Spec, result: Answer, from_ms: float, span_ms: float) -> CloseUp:
-    described: Answer = json.loads(_core.describe_cell(json.dumps(spec)))
+    described: Described = json.loads(_core.describe_cell(json.dumps(spec)))
     array = described.get("array")
     begun = result["phases"][-1]["started_ns"]
     rows = [row for row in result["trace"]["rows"] if row[0] >= begun]
@@ -209,7 +209,7 @@ def _bios_of(
     return first, thread, count
 
 
-def _with_parts(served: list[ServedRequest], device: Answer) -> list[ServedRequest]:
+def _with_parts(served: list[ServedRequest], device: Spec) -> list[ServedRequest]:
     """With seek, rotation and transfer, where the drive model has an arm."""
     order = sorted(served, key=lambda one: one.end)
     commands = [(one.sector, one.sectors, one.write, round(one.issue * 1e6), round(one.end * 1e6)) for one in order]

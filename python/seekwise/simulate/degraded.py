@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from seekwise import _core
-from seekwise.simulate import arrays
+from seekwise.errors import UsageError
+from seekwise.simulate import trial_spec, use_programs, use_trials
 from seekwise.simulate.spec import Answer, Spec
 from seekwise.store.record import Record
+from seekwise.workload.study import uses as use_files
 
 STATES: dict[str, dict[str, object]] = {"failed": {"missing": [0]}, "rebuilding": {"missing": [0], "resync": {}}}
 REPEATS_MOST = 3
-IDLE_NS = 4_000_000_000
+BESIDE = "database"
+"""The use beside which a rebuild is foretold."""
 RUNTIME_LEAST_NS = 4_000_000_000
 """md sets the speed of a rebuild by what it did in the last seconds: a shorter trial shows its beginning only."""
 IOS_MOST = 300_000
@@ -33,8 +36,6 @@ class StateResult:
     array: dict[str, object]
     """As in a record's load."""
     rate_bytes_per_s: float
-    slowdown: float | None
-    """How many times longer the rebuild takes than with next to no load, at the same place of the drives."""
 
 
 def can(record: Record) -> bool:
@@ -66,8 +67,7 @@ def results(records: Sequence[Record], operation: str) -> dict[str, StateResult]
 def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[tuple[str, StateResult], ...]:
     whole = [_longer(json.loads(text), operation, runtime_ns) for text in specs]
     asked = [(name, _in_state(spec, change)) for name, change in STATES.items() for spec in whole]
-    answers = _core_answers([spec for _, spec in asked])
-    idle = _speed(_core_answers([_in_state(_idle(whole[0]), STATES["rebuilding"])]), None)
+    answers: list[Answer] = json.loads(_core.simulate_cells(json.dumps([spec for _, spec in asked]), 2))
     results = []
     for name in STATES:
         mine = [answer for (state, _), answer in zip(asked, answers, strict=True) if state == name]
@@ -78,32 +78,37 @@ def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[t
         if not phases:
             continue
         throughputs = [phase["bytes"] * 1e9 / phase["elapsed_ns"] for phase in phases]
-        loaded = _speed(mine, operation)
-        slowdown = max(idle / max(loaded, arrays.MIN_KIB_S), 1.0) if idle and loaded else None
-        results.append((name, StateResult(mine[0]["array"], sum(throughputs) / len(throughputs), slowdown)))
+        results.append((name, StateResult(mine[0]["array"], sum(throughputs) / len(throughputs))))
     return tuple(results)
 
 
-def _core_answers(specs: list[Spec]) -> list[Answer]:
-    answers: list[Answer] = json.loads(_core.simulate_cells(json.dumps(specs), 2))
-    return answers
+def rebuild_kib_s(record: Record) -> float | None:
+    """Speed of a rebuild beside `BESIDE` at md's own limits, as a study of rebuilds simulates it."""
+    spec = record.load["spec"]
+    of_array = json.dumps({name: spec[name] for name in ("device", "queue", "host")}, sort_keys=True)
+    return _rebuild_kib_s(of_array, int(record.load["array"]["capacity_bytes"]), record.seed)
 
 
-def _speed(answers: Sequence[Answer], operation: str | None) -> float | None:
-    """Mean speed of a rebuild [KiB/s] beside this operation, or any."""
-    speeds = [
-        phase["resync"]["kib_per_s"]
-        for answer in answers
-        for phase in answer.get("phases", ())
-        if "resync" in phase and operation in (None, phase["operation"])
-    ]
-    return sum(speeds) / len(speeds) if speeds else None
-
-
-def _idle(spec: Spec) -> Spec:
-    """The same array with one small read in a second."""
-    job = {"pattern": "random", "block_bytes": 4096, "rate_iops": 1.0}
-    return {**spec, "phases": [{"operation": "idle", "runtime_ns": IDLE_NS, "jobs": [job]}], "cache": None}
+@lru_cache(maxsize=64)
+def _rebuild_kib_s(of_array: str, capacity_bytes: int, seed: int) -> float | None:
+    use = use_files.one(BESIDE)
+    spec = {"name": BESIDE, "seed": seed, **json.loads(of_array)}
+    probe = trial_spec.describe({**spec, "phases": [trial_spec.probe_phase()]})
+    try:
+        phase = use_programs.phase(
+            use, capacity_bytes, bool(probe["settings"]["rotational"]), seed, use_trials.USE_SHARE
+        )
+    except UsageError:
+        return None  # the programs need more room
+    # Of the programs' own, whatever the study gave its loads.
+    spec |= {
+        "phases": [phase],
+        "cache": {"limit_bytes": use_programs.MEMORY_BYTES},
+        "host": {**spec["host"], "processors": use_programs.processors(use)},
+    }
+    (answer,) = use_programs.simulated(json.dumps([_in_state(spec, STATES["rebuilding"])]), 1)
+    speeds = [phase["resync"]["kib_per_s"] for phase in answer.get("phases", ()) if "resync" in phase]
+    return float(speeds[0]) if speeds else None
 
 
 def _longer(spec: Spec, operation: str, runtime_ns: int) -> Spec:

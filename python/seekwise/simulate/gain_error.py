@@ -1,15 +1,17 @@
-"""How far apart two settings must be in the simulator to be told from each other.
+"""How far apart two settings must be in the simulator to be told from each other, and how far its gains are from published ones.
 
-`gain_errors.json` has, by what differs between two settings, the error within which two of three published measurements
-of others lie (`tools/gain_errors.py` makes it with each version of the model). A smaller difference is no advice.
+`gain_errors.json` has both by what differs between two settings; `tools/gain_errors.py` makes it with each version of the model
+and says how.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+
+from seekwise.number_text import listed
 
 PATH = Path(__file__).with_name("gain_errors.json")
 KINDS = {
@@ -36,11 +38,24 @@ OTHER = "level"
 
 
 @cache
-def _errors() -> dict[str, float]:
-    kinds = json.loads(PATH.read_text(encoding="utf-8"))["kinds"]
-    return {kind: float(measured["error"]) for kind, measured in kinds.items()}
+def _measured() -> dict[str, dict[str, float]]:
+    document = json.loads(PATH.read_text(encoding="utf-8"))
+    return {kind: {**document["all"], **found} for kind, found in document["kinds"].items()}
 
 
 def gain_error(settings: Iterable[str]) -> float:
-    """As a share of the rate, the largest of what differs; of arrays where nothing is named."""
-    return max((_errors()[KINDS.get(name, OTHER)] for name in settings), default=_errors()[OTHER])
+    """As a share of the rate, the largest of what differs; of arrays where nothing is named. A kind without given rows has that of all kinds together."""
+    return max(_measured()[kind]["error"] for kind in {KINDS.get(name, OTHER) for name in settings} or {OTHER})
+
+
+def notes(compared: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """How far published gains are from the model's by what these settings differ in, and what the model leaves out, as sentences below an answer."""
+    names = sorted(KINDS.keys() & {name for values in compared for name in values})
+    kinds = dict.fromkeys(KINDS[name] for name in names if len({str(values.get(name)) for values in compared}) > 1)
+    intervals = {kind: _measured()[kind].get("interval") for kind in kinds}
+    if known := [f"{1 + found:.2g}× ({kind})" for kind, found in intervals.items() if found is not None]:
+        yield f"9 of 10 published gains are within {listed(known)} of simulated ones"
+    if unheld := [kind for kind, found in intervals.items() if found is None]:
+        yield f"{listed(unheld)}: the model has not been held against measurements here"
+    if any(values.get("scheduler") == "bfq" for values in compared):
+        yield "bfq is simulated without groups; systemd runs most programs in groups of their own, which bfq may wait for"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seekwise import schedulers
+from seekwise import controllers, schedulers
 from seekwise.errors import UsageError
 from seekwise.simulate.setups.setup import NotModelled
 from seekwise.simulate.setups.trials import SINGLE_QUEUE_UNTIL, version
@@ -42,11 +42,7 @@ def lines(study: Study) -> list[str]:
         if given.program == GNOME_DISKS:
             setup += [f"# load {resolved.name or GNOME_DISKS}, with gnome-disks itself", *gnome_disks(resolved), ""]
         elif resolved.operations:
-            setup += [
-                f"# load {resolved.name or given.profile or 'load'}, as a fio job file",
-                *fio_job(resolved),
-                "",
-            ]
+            setup += [f"# load {resolved.name or given.profile or 'load'}, as a fio job file", *fio_job(resolved), ""]
     return setup[:-1]
 
 
@@ -157,3 +153,14 @@ def fio_job(workload: Workload) -> list[str]:
         job += ["", f"[{operation.replace('_', '-')}]", "stonewall", f"rw={FIO_RW[operation]}"]
         job.append(f"numjobs={workload.threads[0]}")
     return job
+
+
+def controller_lines(system: System) -> tuple[str, ...]:
+    """What is known of a system's controller: bus, driver, memory, firmware, mode."""
+    if system.controller is None:
+        return ()
+    known = controllers.model_of(system.controller)
+    if known is None:
+        return ()
+    facts = ", ".join(f"{name} {fact['value']}" for name, fact in known["facts"].items())
+    return (f"  controller {known['name']}: {facts}",)

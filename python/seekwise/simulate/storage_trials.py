@@ -8,30 +8,30 @@ the record; why stands in `conditions.not_modelled`.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from seekwise import _core, controllers
+from seekwise import controllers
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
+from seekwise.simulate.made import QUEUE_SETTINGS, Attempt, Heed, part_of, record_of, with_background
 from seekwise.simulate.options import drive_parameters
-from seekwise.simulate.protocol import origin
+from seekwise.simulate.setup_lines import controller_lines
 from seekwise.simulate.setups import trials
 from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, drive_model, of_system
-from seekwise.simulate.spec import Answer, Spec
-from seekwise.simulate.trial_spec import background_jobs, pace_of
-from seekwise.store.database import now
-from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.simulate.spec import Answer, Described, PhaseAnswer, Spec
+from seekwise.simulate.trial_spec import background_jobs, describe, pace_of, probe_phase, settings_of, spec_of_trial
+from seekwise.store.record import Phase, Record
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.plan import Combination, Load, Plan, Setting, Trial
+from seekwise.workload.study.plan import Combination, Load, Plan, Setting, SystemFacts, Trial
+from seekwise.workload.study.quantity import bytes_text
 from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
 FILESYSTEMS = ("ext3", "ext4", "xfs", "raw")
 KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget", *ARRAY_OPTIONS)
-QUEUE_SETTINGS = ("nr_requests", "max_sectors_kb", "nomerges", "wbt_lat_usec")
 SAMPLED = "gnome-disks"
 SETTINGS = ("scheduler", "queue_depth", "read_ahead_kb", *arrays.FACTORS, *QUEUE_SETTINGS)
 
@@ -157,19 +157,6 @@ def phase_requests(
     return requests
 
 
-def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> str | None:
-    """The first reason when no operation of any storage combination can be simulated; None when there is one that
-    can."""
-    reason = None
-    for combination in plan.combinations:
-        default = plan.system_of(combination).scheduler or ""
-        for request in phase_requests(study, systems[combination.system], combination, plan.settings[0], 1, default):
-            if request.spec is not None:
-                return None
-            reason = reason or f"{combination.key}, {request.operation}: {request.reason}"
-    return reason
-
-
 def requests_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[PhaseRequest]:
     """What the core is asked for one trial: one request per phase."""
     combination = plan.combinations[trial.combination]
@@ -177,52 +164,131 @@ def requests_of(study: Study, systems: dict[str, System], plan: Plan, trial: Tri
     return phase_requests(study, systems[combination.system], combination, plan.settings[trial.setting], seed, default)
 
 
-def records(
-    study: Study,
-    systems: dict[str, System],
-    plan: Plan,
-    run_id: str,
-    batch: Sequence[tuple[Trial, int, int]],
-    tell: trials.Tell | None = None,
-    processors: int | None = None,
-) -> list[Record]:
-    """The records of trials (with their seed and attempt), simulated side by side."""
-    started = now()
-    asked = [requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
-    specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
-    results = dict(zip(specs, trials.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
-    simulated = []
-    for (trial, seed, attempt), group in zip(batch, asked, strict=True):
-        combination = plan.combinations[trial.combination]
-        memory = {"memory_bytes": combination.load.memory_limit_bytes} if combination.load.memory_limit_bytes else {}
-        phases, missing, own = [], {}, {}
-        for request in group:
-            result = {"error": request.reason} if request.spec is None else results[request.spec]
-            if "error" in result:
-                missing[request.operation] = str(result["error"])
-            else:
-                spec = own[request.operation] = json.loads(str(request.spec))
-                ticks = trials.prints_ticks(spec["cell"]["queue"]["kernel"])
-                phases += phases_of(request.operation, result, combination.load, ticks=ticks)
-        simulated.append(
-            Record(
-                **origin(run_id, plan, trial, **memory),
-                provenance="simulated",
-                seed=seed,
-                started_at=started,
-                phases=tuple(phases),
-                environment={"kernel": "Linux (model)", **_controller(own)},
-                load={
-                    "simulator": f"seekwise {_core.version()}",
-                    "model_version": _core.model_version(),
-                    "seed": seed,
-                    "specs": own,
-                },
-                conditions={"role": trial.role, **({"not_modelled": missing} if missing else {})},
-                attempt=attempt,
+@dataclass(eq=False)
+class StorageTrials:
+    """Of the systems of one study that are whole storage."""
+
+    study: Study
+    systems: dict[str, System]
+    batch = 16
+    """A trial takes a tenth of a second: processors would wait for each other at the end of short batches."""
+
+    def check(self, system: System) -> None:
+        """Drive, controller, kernel, schedulers and options exist; the rest is found combination by combination and
+        said in the records."""
+        if system.controller is not None and controllers.model_of(system.controller) is None:
+            raise UsageError(
+                f"system {system.name} has the unknown controller `{system.controller}`",
+                hint="`seekwise explain models` lists those that are modelled",
             )
+        if (unknown := unknown_option(system)) is not None:
+            raise UsageError(
+                f"system {system.name} has the unknown option `{unknown}`",
+                hint="known for arrays and file systems: parameters of the drive model, " + ", ".join(KNOWN_OPTIONS),
+            )
+        filesystem = system.options.get("filesystem", "raw")
+        if filesystem not in FILESYSTEMS:
+            raise UsageError(
+                f"system {system.name} has the file system `{filesystem}`, which is not modelled",
+                hint="modelled: " + ", ".join(FILESYSTEMS),
+            )
+        for values in settings_of(self.study):
+            if "scheduler" in values:
+                describe(
+                    spec_of_trial(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[probe_phase()])
+                )
+
+    def facts(self, system: System) -> SystemFacts:
+        """As the simulator describes one of its drives."""
+        answer = describe(spec_of_trial(_bare(system), {}, seed=0, phases=[probe_phase()]))
+        leaves = tuple(f"sim{index}" for index in range(system.drives))
+        return SystemFacts(
+            name=system.name,
+            target=f"{system.name} (simulated)",
+            stack=(f"{system.name}: {storage_text(system, answer)}", *controller_lines(system)),
+            leaves=leaves,
+            offered=tuple(answer["schedulers"]),
+            scheduler=answer["settings"]["scheduler"],
+            speed="rotational" if answer["settings"]["rotational"] else "flash",
         )
-    return simulated
+
+    def capacity(self, system: System, values: dict[str, Value]) -> int | None:
+        """A file system says itself what does not fit."""
+        return None
+
+    def nothing_modelled(self, plan: Plan) -> str | None:
+        """The first reason when no operation of any combination can be simulated; None when there is one that can."""
+        reason = None
+        for combination in plan.combinations:
+            default = plan.system_of(combination).scheduler or ""
+            system = self.systems[combination.system]
+            for request in phase_requests(self.study, system, combination, plan.settings[0], 1, default):
+                if request.spec is not None:
+                    return None
+                reason = reason or f"{combination.key}, {request.operation}: {request.reason}"
+        return reason
+
+    def records(self, plan: Plan, run_id: str, batch: Sequence[Attempt], processors: int, heed: Heed) -> list[Record]:
+        """Simulated side by side."""
+        asked = [requests_of(self.study, self.systems, plan, attempt.trial, attempt.seed) for attempt in batch]
+        specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
+        results = dict(zip(specs, trials.raw(specs, processors, heed), strict=True))
+        made = []
+        for attempt, group in zip(batch, asked, strict=True):
+            load = plan.combinations[attempt.trial.combination].load
+            phases: list[Phase] = []
+            missing: dict[str, str] = {}
+            own: dict[str, Spec] = {}
+            run: Answer | None = None
+            for request in group:
+                result = None if request.spec is None else results[request.spec]
+                if result is None or "error" in result:
+                    missing[request.operation] = request.reason if result is None else result["error"]
+                    continue
+                own[request.operation] = json.loads(str(request.spec))
+                run = result["run"] if "run" in result else cast("Answer", result)
+                phase: PhaseAnswer = result if "run" in result else run["phases"][0]
+                kernel = own[request.operation]["cell"]["queue"]["kernel"]
+                groups = with_background(phase, load, THREAD, request.operation)
+                phases += [_printed(group, phase, load, kernel) for group in groups]
+            kept = {"specs": own, "end_fsync": load.end_fsync}
+            made.append(record_of(run_id, plan, attempt, phases, run, kept, _controller(own), missing))
+        return made
+
+
+def _bare(system: System) -> System:
+    """One drive of a storage on its host: what there is to know before a trial."""
+    return system.model_copy(
+        update={"drives": 1, "raid_level": None, "chunk_kib": [], "controller": None, "options": {}}
+    )
+
+
+def storage_text(system: System, answer: Described) -> str:
+    """`RAID 5, chunk 64 KiB, of 3 × ST3250620NS (250 GB), controller 9650-4LP, ext3, NCQ off, Linux 2.6.24`."""
+    drive = f"{answer['drive']} ({answer['capacity_bytes'] / 1e9:.0f} GB)"
+    options = system.options
+    chunk = f", chunk {system.chunk_kib[0]} KiB," if system.chunk_kib else ""
+    level = f"RAID {system.raid_level.removeprefix('raid')}{chunk} of " if system.raid_level else ""
+    parts = [f"{level}{system.drives} × {drive}" if system.drives > 1 else f"{level}{drive}"]
+    parts += [f"controller {system.controller}"] if system.controller else []
+    parts += [str(options["filesystem"])] if "filesystem" in options else []
+    parts += [str(options["volume"]).replace("_", " and ")] if "volume" in options else []
+    parts += [bytes_text(int(options["partition_gib"]) * 2**30) + " partitions"] if "partition_gib" in options else []
+    parts += [f"NCQ {options['ncq']}"] if "ncq" in options else []
+    return ", ".join([*parts, f"Linux {answer['kernel']}"])
+
+
+THREAD = "md and write-back"
+"""Who does the storage's own work on the host."""
+
+
+def _printed(phase: Phase, result: PhaseAnswer, load: Load, kernel: str) -> Phase:
+    """With what tiotest would print of it, its fault included, by ticks where its kernel counts them. Processor time itself is exact."""
+    if "system_ticks" not in result["cpu"]:
+        return phase
+    threads = int(phase.details.get("group_threads", load.threads))
+    printed = trials.cpu_metrics(part_of(result, {"bytes": phase.bytes}), threads, ticks=trials.prints_ticks(kernel))
+    return replace(phase, details={**phase.details, "printed": printed})
 
 
 def _controller(specs: dict[str, Spec]) -> dict[str, dict[str, str]]:
@@ -231,57 +297,3 @@ def _controller(specs: dict[str, Spec]) -> dict[str, dict[str, str]]:
         if unit := spec["cell"]["device"].get("controller"):
             return controllers.environment(unit["model"], {"ncq": unit["choices"]["ncq"]})
     return {}
-
-
-def phases_of(operation: str, result: Answer, load: Load, *, ticks: bool) -> list[Phase]:
-    """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the
-    machine's."""
-    if not load.beside:
-        return [phase(operation, result, load.threads, ticks=ticks)]
-    groups = [(operation, load.threads), *((other.phases[0].operation, other.threads) for other in load.beside)]
-    phases = []
-    for (name, threads), own in zip(groups, result["jobs"], strict=True):
-        played = phase(name, {**result, **own}, threads, ticks=ticks)
-        phases.append(replace(played, details={**played.details, "group_threads": threads}))
-    return phases
-
-
-def phase(operation: str, result: Answer, threads: int, *, ticks: bool) -> Phase:
-    """A phase of a record from a result of the compiled simulator: of one drive's trial, or of a storage.
-
-    Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel
-    counts them, stands in the details. gnome-disks shows the mean of its samples' rates: the time is the one that gives
-    this rate.
-    """
-    if "phases" in result:
-        (result,) = result["phases"]
-    cpu = result.get("cpu")
-    call_rate_mean = result.get("call_rate_mean")
-    return Phase(
-        operation=operation,
-        elapsed_s=result["bytes"] / call_rate_mean if call_rate_mean else result["elapsed_ns"] / 1e9,
-        bytes=result["bytes"],
-        ios=result["ios"],
-        latency_bins={int(upper): count for upper, count in result.get("latency_bins", {}).items()},
-        latency_mean_ns=result["latency_mean_ns"],
-        latency_max_ns=result["latency_max_ns"],
-        cpu=CpuSeconds(0.0, 0.0) if cpu is None else _cpu(cpu),
-        device_bytes=result.get("device_bytes"),
-        details={
-            **({"printed": trials.cpu_metrics(result, threads, ticks=ticks)} if cpu and "system_ticks" in cpu else {}),
-            **{name: result[name] for name in ("members", "resync", "bitmap") if name in result},
-        },
-    )
-
-
-def _cpu(cpu: Answer) -> CpuSeconds:
-    behind = float(cpu.get("thread_s", 0.0))
-    return CpuSeconds(
-        submitter_user=float(cpu["user_s"]),
-        submitter_system=float(cpu["system_s"]),
-        user=float(cpu["user_s"]),
-        system=float(cpu["system_s"]) + behind,
-        irq=float(cpu.get("irq_s", 0.0)),
-        softirq=0.0,
-        kernel_threads={"md and write-back": behind} if behind else {},
-    )

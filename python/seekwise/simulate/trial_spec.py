@@ -11,23 +11,15 @@ from functools import cache
 from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
+from seekwise.simulate.made import QUEUE_SETTINGS, WITHOUT_EFFECT
 from seekwise.simulate.options import drive_parameters
-from seekwise.simulate.spec import Answer, Spec
+from seekwise.simulate.spec import Described, Spec
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
 from seekwise.workload.study.plan import Combination, Load
-from seekwise.workload.study.study import ARRAY_OPTIONS, System
+from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
 # Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
 KERNEL_DEFAULT = "6.1"
-# Settings of the queue that a trial knows, by the factor's name.
-QUEUE_FACTORS = {
-    "nr_requests": "nr_requests",
-    "nomerges": "nomerges",
-    "max_sectors_kb": "max_sectors_kb",
-    "wbt_lat_usec": "wbt_lat_usec",
-}
-# Settings that change nothing in what is modelled for direct I/O, which has no read-ahead; kept in the record as set.
-WITHOUT_EFFECT = {"read_ahead_kb", "rq_affinity", "add_random"}
 # What to write instead of a setting that is not modelled.
 INSTEAD = {
     "write_cache": "it is only the kernel's view of the drive; `options = { write_cache = 0 }` of a system switches the modelled drive's cache off"
@@ -77,8 +69,8 @@ def spec_of_trial(
             continue
         if factor_name == "queue_depth":
             device["depth"] = value
-        elif factor_name in QUEUE_FACTORS:
-            queue[QUEUE_FACTORS[factor_name]] = value
+        elif factor_name in QUEUE_SETTINGS:
+            queue[factor_name] = value
         elif factor_name.startswith(ISCHED_PREFIX):
             tunables[factor_name.removeprefix(ISCHED_PREFIX)] = value
         else:
@@ -156,10 +148,21 @@ def _attachment(drive: str) -> str:
         return ""
 
 
-def describe(spec: Spec) -> Answer:
+LOG = "logged_writes_per_turn"
+
+
+def with_full_log(spec: Spec) -> Spec:
+    """Of a drive that gathers small writes in zones of its own: as it is once these are full. How large they are no maker publishes, so a rate that lasts
+    is one without them."""
+    if LOG in json.loads(_core.drive_model(str(spec["device"]["model"])))["parameters"]:
+        spec["device"]["parameters"] = {**spec["device"]["parameters"], LOG: 0}
+    return spec
+
+
+def describe(spec: Spec) -> Described:
     """What the simulator makes of a specification, without running it; UsageError in its own words."""
     try:
-        answer: Answer = json.loads(_core.describe_cell(json.dumps(spec)))
+        answer: Described = json.loads(_core.describe_cell(json.dumps(spec)))
     except ValueError as error:
         raise UsageError(str(error)) from None
     return answer
@@ -197,12 +200,10 @@ def phases_of(combination: Combination, system: System) -> list[Spec]:
     ]
 
 
-def cache_spec(combination: Combination, values: dict[str, Value]) -> dict[str, object]:
-    """The page cache that a buffered load has."""
-    cache: dict[str, object] = {"limit_bytes": combination.load.memory_limit_bytes}
-    if "read_ahead_kb" in values:
-        cache["read_ahead_kib"] = values["read_ahead_kb"]
-    return cache
+def cache_spec(limit_bytes: int | None, values: Mapping[str, Value]) -> dict[str, object]:
+    """The page cache, whose read-ahead a setting may change."""
+    read_ahead = {"read_ahead_kib": values["read_ahead_kb"]} if "read_ahead_kb" in values else {}
+    return {"limit_bytes": limit_bytes, **read_ahead}
 
 
 def _phase_spec(
@@ -264,4 +265,18 @@ def background_jobs(load: Load) -> list[dict[str, object]]:
         _job(other.name, other.phases[0].operation, other)
         | {"own_regions": True, "region_bytes": other.threads * other.size_bytes}
         for other in load.beside
+    ]
+
+
+def settings_of(study: Study) -> list[dict[str, Value]]:
+    """Every value that a study may set, so that what cannot be is said before the first trial."""
+    if study.candidate:
+        return [dict(values) for values in study.candidate]
+    schedulers = [name for name in study.settings.get("scheduler", []) if name != "offered"]
+    alone = [{"scheduler": name} for name in schedulers]
+    return alone + [
+        {name: value}
+        for name, values in study.settings.items()
+        if name != "scheduler" and not name.startswith(ISCHED_PREFIX)
+        for value in values
     ]

@@ -24,6 +24,8 @@ STORE_BYTES = 512 * MIB
 # Simulated time of a period: some hundred requests of a disk, some ten thousand of flash.
 SECONDS = {True: (2.0, 8.0), False: (0.2, 0.6)}
 """{rotational: (before what counts, what counts)}."""
+USE_SHARE = 0.5
+"""Of the time that `tune model:NAME` simulates of a use, in studies: these have many arrays."""
 OPERATION: Operation = "mixed"
 """Of every phase, whatever its jobs do."""
 MEMORY_BYTES = {True: 192 * MIB, False: 512 * MIB}
@@ -106,7 +108,7 @@ def spec_of_use(
     if use.runs_programs:
         return _with_host_of_programs(spec, use, values)
     if not all(is_direct(job) for job in use.job):
-        spec["cache"] = _cache(MEMORY_BYTES[model.rotational], values)
+        spec["cache"] = trial_spec.cache_spec(MEMORY_BYTES[model.rotational], values)
     return spec
 
 
@@ -119,35 +121,24 @@ def phases_of_use(model: Model, use: Use, seed: int) -> list[Spec]:
 
 
 def program_spec(
-    model: Model, use: Use, values: Mapping[str, Value], capacity_bytes: int, seed: int, share: float = 1.0
+    system: System,
+    is_rotational: bool,
+    capacity_bytes: int,
+    use: Use,
+    values: Mapping[str, Value],
+    seed: int,
+    share: float,
 ) -> Spec:
     """The trial of a use whose jobs are programs. `share`: of the usual time."""
-    phase = use_programs.phase(use, capacity_bytes, model.rotational, seed, share)
-    spec = trial_spec.spec_of_trial(model.system, values, seed=seed, phases=[phase])
-    return _with_host_of_programs(spec, use, values)
-
-
-def spec_on(system: System, use: Use, values: Mapping[str, Value], seed: int, share: float) -> Spec:
-    """The same of a system of a study, which may be an array."""
-    answer = trial_spec.describe(
-        trial_spec.spec_of_trial(system, dict(values), seed=0, phases=[trial_spec.probe_phase()])
-    )
-    rotational, capacity = bool(answer["settings"]["rotational"]), int(answer["capacity_bytes"])
-    phase = use_programs.phase(use, capacity, rotational, seed, share)
-    spec = trial_spec.spec_of_trial(system, dict(values), seed=seed, phases=[phase])
+    phase = use_programs.phase(use, capacity_bytes, is_rotational, seed, share)
+    spec = trial_spec.spec_of_trial(system, values, seed=seed, phases=[phase])
     return _with_host_of_programs(spec, use, values)
 
 
 def _with_host_of_programs(spec: Spec, use: Use, values: Mapping[str, Value]) -> Spec:
-    spec["cache"] = _cache(use_programs.MEMORY_BYTES, values)
+    spec["cache"] = trial_spec.cache_spec(use_programs.MEMORY_BYTES, values)
     spec["host"].setdefault("processors", use_programs.processors(use))
     return spec
-
-
-def _cache(limit_bytes: int, values: Mapping[str, Value]) -> dict[str, object]:
-    """The page cache, whose read-ahead a setting may change."""
-    read_ahead = {"read_ahead_kib": values["read_ahead_kb"]} if "read_ahead_kb" in values else {}
-    return {"limit_bytes": limit_bytes, **read_ahead}
 
 
 def phase_of(jobs: list[Spec], seconds: float) -> Spec:

@@ -13,6 +13,7 @@ import json
 import os
 import shlex
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from seekwise import files, suggestion
+from seekwise import files, invocation, suggestion
 from seekwise.errors import FULL, RefusedError, SeekwiseError, UsageError, reason
 from seekwise.release import release
 from seekwise.store import codec
@@ -89,7 +90,7 @@ def typed(command: str, path: Path) -> str:
     """COMMAND with `--db PATH` where it would open another file: `sudo` gives it no variables and root's home."""
     default = _in_home() if command.startswith("sudo ") else default_path()
     is_default = path == default.absolute() and (os.geteuid() == 0 or not command.startswith("sudo "))
-    return command if is_default else f"{command} --db {shlex.quote(str(path))}"
+    return invocation.line(command if is_default else f"{command} --db {shlex.quote(str(path))}")
 
 
 def now() -> str:
@@ -117,7 +118,7 @@ class Run:
 
     def typed(self, command: str) -> str:
         """COMMAND about this run as it works when typed."""
-        return command if self.database is None else typed(command, self.database)
+        return invocation.line(command) if self.database is None else typed(command, self.database)
 
     @classmethod
     def begun(
@@ -169,6 +170,8 @@ class Store:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._run: Run | None = None
+        """The run that this process adds to."""
         self.damage: list[str] = []
         """Rows that could not be read and were left out, as sentences."""
 
@@ -220,10 +223,8 @@ class Store:
     def add_run(self, run: Run) -> None:
         """Committed at once. Raises SeekwiseError (exit status 1), naming the file, where the disk is full or the file
         locked or damaged."""
-        try:
-            self._insert_run(run)
-        except UNREADABLE as error:
-            raise _translated(self.path, error) from error
+        self._write(lambda: self._insert_run(run))
+        self._run = run
 
     def _insert_run(self, run: Run) -> None:
         self._connection.execute(
@@ -269,11 +270,37 @@ class Store:
 
     def add_rows(self, rows: Sequence[codec.StoredRecord]) -> None:
         """Commits trials, all or none of them: one fsync, however many there are."""
+        self._write(lambda: self._insert_all(rows))
+
+    def _insert_all(self, rows: Sequence[codec.StoredRecord]) -> None:
+        with _transaction(self._connection):
+            self._insert_rows(rows)
+
+    def _write(self, change: Callable[[], None]) -> None:
+        """Carries out a change. What is measured is kept also where another program does not let go of the file: in one
+        beside it, with all of the run."""
         try:
-            with _transaction(self._connection):
-                self._insert_rows(rows)
+            change()
         except UNREADABLE as error:
-            raise _translated(self.path, error) from error
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or self._run is None:
+                raise _translated(self.path, error) from error
+            self._go_beside(self._run)
+            self._write(change)
+
+    def _go_beside(self, run: Run) -> None:
+        so_far: list[tuple[Any, ...]] = []
+        with suppress(sqlite3.Error):
+            # Of a file with a write-ahead log, readers are not kept out.
+            so_far = self._connection.execute("SELECT * FROM trial WHERE run_id = ?", (run.run_id,)).fetchall()
+        beside = Store.open(self.path.with_name(f"{self.path.stem}-{run.run_id}.db"))
+        self._connection.close()
+        print(
+            f"warning: another program keeps {self.path} locked: run {run.run_id} goes to {beside.path}",
+            file=sys.stderr,
+        )
+        self.path, self._connection, self._run = beside.path, beside._connection, None
+        self._insert_run(run)
+        self.add_rows([codec.StoredRecord(*row) for row in so_far])
 
     def _insert_rows(self, rows: Sequence[codec.StoredRecord]) -> None:
         values = [tuple(getattr(row, name) for name in codec.StoredRecord.__dataclass_fields__) for row in rows]
@@ -366,10 +393,7 @@ class Store:
             raise _translated(self.path, error) from error
 
     def _change(self, query: str, values: tuple[object, ...]) -> None:
-        try:
-            self._connection.execute(query, values).close()
-        except UNREADABLE as error:
-            raise _translated(self.path, error) from error
+        self._write(lambda: self._connection.execute(query, values).close())
 
 
 @contextmanager

@@ -64,11 +64,29 @@ def write_json(run: Run, records: Iterable[Record], out: TextIO) -> None:
     out.write("\n")
 
 
+EVALUATED = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""Beginnings of what spreadsheets evaluate, also in full width (OWASP, "CSV Injection")."""
+
+
+def _plain(value: object) -> object:
+    """A cell that no spreadsheet takes for a formula: a name or a reason may come from another's file. Numbers stay."""
+    if not isinstance(value, str):
+        return value
+    value = value.replace("\r", "\n")  # Python's writer leaves it unquoted, and readers begin a row there
+    if not value.lstrip(" ").startswith(EVALUATED):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
 def write_csv(records: Sequence[Record], out: TextIO) -> None:
     """One line per phase; factors become columns. Several devices of a machine share a cell, joined by `+`."""
     factors = sorted({name for record in records for name in record.factors} - set(COLUMNS))
-    writer = csv.DictWriter(out, [*COLUMNS, *factors], lineterminator="\n")
-    writer.writeheader()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(_plain, (*COLUMNS, *factors)))
     machine: dict[str, dict[str, str]] = {}
     for record in records:
         # Only the first record of a run describes the machine where nothing changed in between.
@@ -76,7 +94,7 @@ def write_csv(records: Sequence[Record], out: TextIO) -> None:
             machine[record.run_id] = _machine(record.environment)
         for phase in record.phases:
             percentiles = phase.percentiles_ns
-            writer.writerow({
+            row = {
                 **{name: record.factors.get(name) for name in factors},
                 **machine[record.run_id],
                 "run_id": record.run_id,
@@ -106,7 +124,8 @@ def write_csv(records: Sequence[Record], out: TextIO) -> None:
                 "system_cpu_s": phase.cpu.system_cpu,
                 "cpu_efficiency_mb_per_s": phase.cpu_efficiency,
                 "device_bytes": phase.device_bytes,
-            })  # fmt: skip
+            }
+            writer.writerow(_plain(row.get(name)) for name in (*COLUMNS, *factors))
 
 
 def _machine(environment: dict[str, Any]) -> dict[str, str]:

@@ -6,7 +6,7 @@ The same shape from a simulated trial (`seekwise.simulate.close_up`) and from a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -74,6 +74,11 @@ class CloseUp:
         return self.ios_of_load if self.ios_of_load is not None else sum(1 + one.merged for one in self.requests)
 
     @property
+    def has_parts(self) -> bool:
+        """Whether the drive's time of its requests is known by part: of a simulated drive with an arm."""
+        return any(one.parts is not None for one in self.requests)
+
+    @property
     def busy(self) -> list[tuple[float, float]]:
         """Times (from, to) in ms during which the drive had at least one request."""
         stretches: list[list[float]] = []
@@ -95,13 +100,11 @@ class CloseUp:
         """(time, requests under way from then on), scheduler queue and drive together."""
         steps = [(max(one.arrival, 0.0), 1) for one in (*self.requests, *self.later)]
         steps += [(one.end, -1) for one in self.requests if one.end < self.span_ms]
-        depths: list[tuple[float, int]] = [(0.0, 0)]
+        depths, count = {0.0: 0}, 0
         for time, step in sorted(steps):
-            if time == depths[-1][0]:
-                depths[-1] = (time, depths[-1][1] + step)
-            else:
-                depths.append((time, depths[-1][1] + step))
-        return depths
+            count += step
+            depths[time] = count
+        return list(depths.items())
 
     @property
     def depth_mean(self) -> float:
@@ -138,12 +141,6 @@ class CloseUp:
             sum(one.end - one.issue for one in mine) / count,
             len(mine),
         )
-
-    @property
-    def cached_share(self) -> float | None:
-        """Share of the requests that the drive answered from its memory."""
-        known = [one.parts for one in self.requests if one.parts is not None]
-        return sum(part.cached for part in known) / len(known) if known else None
 
 
 def cut(
@@ -196,8 +193,3 @@ def of_rows(rows: np.ndarray, name: str, requests_most: int) -> CloseUp | None:
     ]
     size = int((known["sector"] + known["sectors"]).max())
     return cut(served, name, from_ms, max(span_ms, 1e-3), size)
-
-
-def threads_of(shown: Sequence[CloseUp]) -> list[int]:
-    """Threads of all stretches, in order."""
-    return sorted({one.thread for stretch in shown for one in stretch.requests})

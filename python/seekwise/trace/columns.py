@@ -79,6 +79,10 @@ class TraceError(UsageError):
     """A trace cannot be read; one sentence with file and place."""
 
 
+class UnknownFormat(TraceError):
+    """A file of no known format."""
+
+
 @dataclass
 class Notes:
     """What is known of a whole trace; complete once its last chunk has been read."""

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
 
+from seekwise import special
 from seekwise.trace import paced
 from seekwise.trace.columns import Flag, Kind, Notes
 from seekwise.trace.paced import REQUESTS_MIN
@@ -162,7 +162,7 @@ def loop(rows: np.ndarray) -> Loop | None:
         if expected < EXPECTED_MIN:
             break
         fewer = int(came_at_least[depth]) if depth < len(came_at_least) else 0
-        sure = 1.0 - float(special.pdtr(fewer, expected))
+        sure = 1.0 - float(special.poisson_at_most(fewer, expected))
         if fewer <= SHARE_MAX * expected and sure >= SURE_MIN:
             return Loop(True, depth, sure, expected, fewer, _think(arrivals, done, depth))
         if depth == 1:
@@ -220,7 +220,7 @@ def _wait(rows: np.ndarray, on: str, times: np.ndarray) -> Wait | None:
     near = int((delay <= NEAR_NS).sum())
     span = float(max(arrivals[-1] - arrivals[0], 1))
     chance = 1.0 - float(np.exp(-len(arrivals) * NEAR_NS / span))
-    sure = float(special.bdtr(near - 1, len(times), chance)) if near else 0.0
+    sure = float(special.binomial_at_most(near - 1, len(times), chance)) if near else 0.0
     share = near / len(times)
     if sure < SURE_MIN or share < 2 * chance or share < 0.3:
         return None

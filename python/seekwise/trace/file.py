@@ -19,14 +19,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import zstandard
 
+from seekwise import zstd
 from seekwise.errors import reason
 from seekwise.files import fresh
 from seekwise.trace.columns import COLUMNS, REQUEST, Notes, TraceError
 
 MAGIC = b"seekwise.trace/1\n"
 _HEAD = struct.Struct("<4sII")
+LEVEL = 6
 PACKED_MAX = 64 << 20
 UNPACKED_MAX = 64 << 20
 ROWS_MAX = 1 << 20
@@ -42,7 +43,6 @@ class TraceWriter:
         self.path = path
         self.rows = 0
         self._names = (0, 0)
-        self._packer = zstandard.ZstdCompressor(level=6)
         try:
             self._out: BinaryIO = fresh(path)
         except OSError as error:
@@ -77,15 +77,12 @@ class TraceWriter:
     def _write_names(self) -> None:
         known = (len(self.notes.devices), len(self.notes.processes))
         if known != self._names:
-            new = {
-                "devices": self.notes.devices[self._names[0] :],
-                "processes": self.notes.processes[self._names[1] :],
-            }
+            new = {"devices": self.notes.devices[self._names[0] :], "processes": self.notes.processes[self._names[1] :]}
             self._block(b"NAME", json.dumps(new).encode())
             self._names = known
 
     def _block(self, kind: bytes, data: bytes) -> None:
-        packed = self._packer.compress(data)
+        packed = zstd.compress(data, LEVEL)
         self._out.write(_HEAD.pack(kind, len(packed), zlib.crc32(packed)) + packed)
 
 
@@ -158,8 +155,8 @@ def _next(path: Path, file: BinaryIO) -> tuple[bytes | None, bytes]:
         raise TraceError(f"{path}: damaged at byte {file.tell() - length:,}: its checksum does not fit")
     try:
         # A window and a size of ours: a small block cannot ask for gigabytes.
-        data = zstandard.ZstdDecompressor(max_window_size=UNPACKED_MAX).stream_reader(packed).read(UNPACKED_MAX + 1)
-    except zstandard.ZstdError as error:
+        data = zstd.unpacked(packed, UNPACKED_MAX + 1, UNPACKED_MAX)
+    except zstd.ZstdError as error:
         raise TraceError(f"{path}: damaged at byte {file.tell() - length:,}: {error}") from None
     if len(data) > UNPACKED_MAX:
         raise TraceError(f"{path}: a block unpacks to more than {UNPACKED_MAX >> 20} MiB")

@@ -8,7 +8,7 @@ it has anything to do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -134,6 +134,22 @@ def level(name: str, medium: str, rows: np.ndarray, *, has_requests: bool, secon
         float(rows["sectors"][data].mean() * 512) if data.any() else 0.0,
         int((gaps / 1e9 >= MEDIA[medium][2]).sum()), float(gaps.max(initial=0)) / 1e9, int((~done).sum()),
     )  # fmt: skip
+
+
+def waits(rows: np.ndarray, names: Sequence[str]) -> list[tuple[str, int, float, float]]:
+    """(process, requests, mean and 99th percentile of the time from arrival to the end in s) of completed requests with
+    data, who waited longest in all first. Processes of one name are one."""
+    rows = rows[(rows["complete_ns"] >= rows["arrival_ns"]) & (rows["sectors"] > 0) & (rows["arrival_ns"] >= 0)]
+    took: dict[str, list[np.ndarray]] = {}
+    for number in np.unique(rows["process"]).tolist():
+        name = names[number] if number < len(names) else "?"
+        mine = rows[rows["process"] == number]
+        took.setdefault(name.rpartition("/")[0] or name, []).append(mine["complete_ns"] - mine["arrival_ns"])
+    found = {name: np.concatenate(parts) / 1e9 for name, parts in took.items()}
+    order = sorted(found, key=lambda name: -float(found[name].sum()))
+    return [
+        (name, len(found[name]), float(found[name].mean()), float(np.percentile(found[name], 99))) for name in order
+    ]
 
 
 def _kinds(rows: np.ndarray) -> np.ndarray:

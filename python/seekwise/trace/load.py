@@ -49,8 +49,8 @@ GROUPS_MAX = 12
 OTHERS = "others"
 SECTORS_MAX = 1 << 21
 MAIN_SHARE = 50
-"""A group's time begins with the first request of a program that has at least one in so many of its requests: not with
-the one that looked at the partition table."""
+"""A group's time begins with the first request of a program that has at least one request for so many of its busiest
+one's: not with the one that looked at the partition table. Likewise the time of several groups."""
 PER_OCTAVE = 64
 MARKED = ("seekwise", "seekwise record", "blktrace", "blkparse", "perf or trace-cmd")
 """Formats that say which writes somebody waits for."""
@@ -63,7 +63,8 @@ class Group:
     name: str
     role: str
     programs: int = 0
-    rows: int = 0
+    rows_most: int = 0
+    """Of its busiest program."""
     requests: int = 0
     reads: int = 0
     bytes: int = 0
@@ -247,7 +248,7 @@ def _programs(
             by_group[group] = len(groups)
             groups.append(Group("all" if group == "?" else group, shape.role))
         groups[by_group[group]].programs += 1
-        groups[by_group[group]].rows += counts[place]
+        groups[by_group[group]].rows_most = max(groups[by_group[group]].rows_most, counts[place])
         programs[place] = TracedProgram(name, shape, by_group[group], first, counts[place])
         first += counts[place]
     if shared:
@@ -256,7 +257,7 @@ def _programs(
             by_group[OTHERS] = len(groups)
             groups.append(Group(OTHERS, "foreground"))
         groups[by_group[OTHERS]].programs += len(shared)
-        groups[by_group[OTHERS]].rows += rows
+        groups[by_group[OTHERS]].rows_most = max(groups[by_group[OTHERS]].rows_most, rows)
         rest = TracedProgram(OTHERS, Shape("open", 0, False, "foreground"), by_group[OTHERS], first, rows)
         programs |= dict.fromkeys(shared, rest)
     return programs, groups
@@ -399,7 +400,7 @@ class _Compiler:
 
 def _count(group: Group, state: _State, rows: np.ndarray) -> None:
     group.hows[state.program.shape.how] = group.hows.get(state.program.shape.how, 0) + len(rows)
-    if state.program.rows * MAIN_SHARE >= group.rows:
+    if state.program.rows * MAIN_SHARE >= group.rows_most:
         group.first_ns = min(group.first_ns, int(rows["arrival_ns"][0]))
     group.last_ns = max(group.last_ns, int(rows["arrival_ns"][-1]), int(rows["complete_ns"].max()))
     rows = rows[rows["kind"] != Kind.FLUSH]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from seekwise import special
+
 REQUESTS_MIN = 20
 """With fewer, nothing is said of a program."""
 EVEN_MIN = 200
@@ -65,11 +67,8 @@ def is_paced(arrivals: np.ndarray, done: np.ndarray) -> bool:
         return False
     if distance.std() == 0:
         return True
-    # Half a second to load, which most traces do not need.
-    from scipy.stats import linregress
-
-    line = linregress(took, distance)
-    return bool(line.slope + PACED_SURE * line.stderr < PACED_SLOPE)
+    slope, error = special.slope_with_error(took, distance)
+    return slope + PACED_SURE * error < PACED_SLOPE
 
 
 def _drift(distance: np.ndarray) -> float:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
+from seekwise import special
 from seekwise.trace import depend, paced
 from seekwise.trace.depend import EXPECTED_MIN, SHARE_MAX, SURE_MIN
 from seekwise.trace.paced import REQUESTS_MIN
@@ -88,7 +88,7 @@ def _shape(name: str, rows: np.ndarray) -> Shape:
     if paced.is_paced(arrivals, done):
         return Shape("open", 0, True, role)
     if expected >= EXPECTED_MIN:
-        if came <= SHARE_MAX * expected and 1.0 - float(special.pdtr(came, expected)) >= SURE_MIN:
+        if came <= SHARE_MAX * expected and 1.0 - float(special.poisson_at_most(came, expected)) >= SURE_MIN:
             return Shape("replies", int(before.max()) + 1, True, role)
         if loop is not None and loop.closed:
             return Shape("slots", loop.depth, True, role)

@@ -52,6 +52,22 @@ def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[
     return said
 
 
+def answer(summary: Summary, notes: Notes, processes: Sequence[Process]) -> str:
+    """What the load is, in a sentence: its kind, rate, times and who makes most of it."""
+    kind = max(range(len(KINDS)), key=lambda kind: int(summary.kinds[kind]))
+    count, moved = int(summary.kinds[kind]), int(summary.bytes[kind])
+    if not count:
+        return f"No reads or writes in {_time(summary.seconds)}."
+    order = "in order" if summary.sequential * 2 > summary.requests else "at random"
+    said = f"{_percent(count / summary.requests)} {KINDS[kind]} of {moved / count / 1024:.3g} KiB, most {order}"
+    said += f": {count / summary.seconds:,.0f} a second, {moved / 1e6 / summary.seconds:.3g} MB/s"
+    half, tail = summary.percentile_ms(kind, 0.5), summary.percentile_ms(kind, 0.99)
+    if half is not None and tail is not None:
+        said += f"; half take at most {half:.3g} ms, one in a hundred over {tail:.3g} ms"
+    busiest = max(processes, key=lambda process: process.requests, default=None)
+    return f"{said}; most are of {busiest.name}." if busiest else f"{said}."
+
+
 def _processes(processes: Sequence[Process]) -> list[str]:
     if not processes:
         return []

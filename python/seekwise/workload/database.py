@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from seekwise.workload.data import DataBudget
 
 NAME = "data.db"
-ROW_BYTES = 400
+NOTE_BYTES = 430
+"""Nine rows of it fill a page of SQLite (4096 bytes) to within 100: of space left over a file system's compression would
+make nothing."""
 BATCH = 20_000
 LEAST_ROWS = 60_000
 PAGE_BYTES = 4096
@@ -57,12 +59,13 @@ def build(folder: Path, share: DataBudget) -> int:
         link.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, owner INTEGER, balance INTEGER, note BLOB)")
         rows = 0
         while rows < LEAST_ROWS or (os.path.getsize(path) < share.room_bytes and not share.is_over):
-            noise = os.urandom(ROW_BYTES * 64)
+            # Each byte once: noise that comes again within some ten KiB is what compression finds.
+            noise = memoryview(os.urandom(NOTE_BYTES * BATCH))
             link.execute("BEGIN")
             link.executemany(
                 "INSERT INTO account VALUES (?, ?, 0, ?)",
                 (
-                    (rows + number, (rows + number) * 7919 % 1_000_003, noise[number % 64 * 100 :][:ROW_BYTES])
+                    (rows + number, (rows + number) * 7919 % 1_000_003, noise[number * NOTE_BYTES :][:NOTE_BYTES])
                     for number in range(BATCH)
                 ),
             )

@@ -31,6 +31,7 @@ CREATE TABLE account (id INT PRIMARY KEY, owner INT NOT NULL, balance INT NOT NU
 INSERT INTO account SELECT seq, seq * 7919 % 1000003, 0, REPEAT(CHAR(65 + seq % 26), 180) FROM seq_1_to_{rows};
 """
 DONE = "unit done"
+ANSWER_MOST_BYTES = 64 << 10
 
 
 def binaries() -> dict[str, str] | None:
@@ -46,11 +47,11 @@ def build(folder: Path) -> int:
 
 def main() -> None:
     """In the supervised process: the system's tables, then ours."""
-    place = server.data_folder(Path(sys.argv[1]), "data")
+    place = server.own_folder(Path(sys.argv[1]))
     words = ["--no-defaults", f"--datadir={place}/data", "--auth-root-authentication-method=normal", "--skip-test-db"]
-    server.run([_tool("mariadb-install-db"), *words], as_server=True)
+    server.run([_tool("mariadb-install-db"), *words], place)
     with served(place):
-        server.run([*_client(place), "-e", TABLE.format(rows=ROWS)])
+        server.run([*_client(place), "-e", TABLE.format(rows=ROWS)], place)
     os.sync()
 
 
@@ -62,9 +63,7 @@ def served(place: Path) -> Iterator[None]:
         f"--pid-file={place}/data/pid", f"--tmpdir={place}/data", "--innodb-log-file-size=256M", "--skip-log-bin",
     ]  # fmt: skip
     ask = [*_client(place), "-e", "SELECT 1"]
-    with server.served(
-        command, place / "data/server.log", "MariaDB", lambda: server.run(ask, check=False) == 0, signal.SIGTERM
-    ):
+    with server.served(command, place, "MariaDB", lambda: server.succeeds(ask, place), signal.SIGTERM):
         yield
 
 
@@ -87,6 +86,7 @@ class Client:
         self._process = subprocess.Popen(
             [*_client(place), "--batch", "--skip-column-names", "--unbuffered", "seekwise"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=server.environment(), cwd="/",
+            **server.identity(place),
         )  # fmt: skip
 
     def transaction(self, random: Random) -> None:
@@ -100,7 +100,7 @@ class Client:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(text.encode())
         self._process.stdin.flush()
-        for line in self._process.stdout:
+        while line := self._process.stdout.readline(ANSWER_MOST_BYTES):
             if line.startswith(DONE.encode()):
                 return
             if line.startswith(b"ERROR"):

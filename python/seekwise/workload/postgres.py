@@ -13,20 +13,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from seekwise.temporary import SHARED_MEMORY
 from seekwise.workload import server
 
 SCALE = 16
 """15 MB each: more branches than clients, so that they seldom wait for each other's rows (pgbench's documentation)."""
-SETTINGS = """
-listen_addresses = ''
-unix_socket_directories = '{folder}'
-unix_socket_permissions = 0700
-dynamic_shared_memory_type = mmap
-checkpoint_timeout = 1h
-max_wal_size = 1GB
-autovacuum = off
-logging_collector = off
-"""
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "dynamic_shared_memory_type": "mmap",
+    "checkpoint_timeout": "1h",
+    "max_wal_size": "1GB",
+    "autovacuum": "off",
+    "logging_collector": "off",
+}
 
 
 def binaries() -> Path | None:
@@ -50,25 +50,29 @@ def build(folder: Path) -> int:
 
 def main() -> None:
     """In the supervised process: `initdb`, then pgbench's tables."""
-    place = server.data_folder(Path(sys.argv[1]), "cluster")
+    place = server.own_folder(Path(sys.argv[1]))
     words = ["-D", str(place / "cluster"), "-U", "seekwise", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]
-    server.run([_tool("initdb"), *words], as_server=True)
-    with (place / "cluster/postgresql.conf").open("a") as file:
-        file.write(SETTINGS.format(folder=place))
+    server.run([_tool("initdb"), *words], place)
     with served(place):
-        server.run([_tool("pgbench"), "-h", str(place), "-U", "seekwise", "-i", "-q", "-s", str(SCALE), "postgres"])
+        words = ["-h", str(place), "-U", "seekwise", "-i", "-q", "-s", str(SCALE), "postgres"]
+        server.run([_tool("pgbench"), *words], place)
     os.sync()
 
 
 @contextlib.contextmanager
 def served(place: Path) -> Iterator[None]:
     """A running server on the cluster below `place`, as `server.path_for_user` gave it."""
-    (place / "cluster/postmaster.pid").unlink(missing_ok=True)  # of a server that was killed with its namespace
-    command = [_tool("postgres"), "-D", str(place / "cluster")]
+    # Of a server that was killed with its namespace.
+    server.run(["rm", "-f", str(place / "cluster/postmaster.pid")], place)
+    settings = {**SETTINGS, "unix_socket_directories": str(place)}
+    command = [
+        _tool("postgres"),
+        "-D",
+        str(place / "cluster"),
+        *(f"--{key}={value}" for key, value in settings.items()),
+    ]
     ask = [_tool("pg_isready"), "-q", "-h", str(place), "-U", "seekwise"]
-    with server.served(
-        command, place / "cluster/server.log", "PostgreSQL", lambda: server.run(ask, check=False) == 0, signal.SIGINT
-    ):
+    with server.served(command, place, "PostgreSQL", lambda: server.succeeds(ask, place), signal.SIGINT):
         yield
 
 
@@ -76,20 +80,20 @@ def _tool(name: str) -> str:
     return str((binaries() or Path("/usr/bin")) / name)
 
 
+LOGGED = 'rm -f "$0".*; "$@" --log-prefix="$0" postgres > /dev/null && cat "$0".*'
+"""pgbench writes the times of its transactions to files alone."""
+
+
 def transactions(place: Path, logs: Path, clients: int, each: int) -> list[tuple[float, float]]:
     """(end in seconds since 1970, duration in seconds) of the transactions of one pgbench. `logs`: a folder in
     memory."""
-    for old in logs.glob("pgbench*"):
-        old.unlink()
-    server.run(
-        [_tool("pgbench"), "-h", str(place), "-U", "seekwise", "-n", "-c", str(clients), "-t", str(each), "-l",
-         f"--log-prefix={logs}/pgbench", "postgres"]
-    )  # fmt: skip
+    # Root's is closed to the server's user, who has a /dev/shm of its own.
+    prefix = (SHARED_MEMORY if os.geteuid() == 0 else logs) / f"pgbench-{os.getpid()}"
+    words = ["-h", str(place), "-U", "seekwise", "-n", "-c", str(clients), "-t", str(each), "-l"]
     times = []
-    for log in logs.glob("pgbench*"):
-        for line in log.read_text().splitlines():
-            # client, transaction, time in µs, script, end: seconds and µs (pgbench's documentation, "Per-Transaction
-            # Logging")
-            words = line.split()
-            times.append((int(words[4]) + int(words[5]) / 1e6, int(words[2]) / 1e6))
+    for line in server.run(["sh", "-c", LOGGED, str(prefix), _tool("pgbench"), *words], place).splitlines():
+        # client, transaction, time in µs, script, end: seconds and µs (pgbench's documentation, "Per-Transaction
+        # Logging")
+        values = line.split()
+        times.append((int(values[4]) + int(values[5]) / 1e6, int(values[2]) / 1e6))
     return sorted(times)

@@ -15,9 +15,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
+
+Age = Literal["young", "grown", "old"]
+"""Of the processes that do the work. Young: each unit is a new process that ends within 3 s and 61 MB, which bfq favours;
+grown: a new process that outlasts that; old: one that has worked for seconds."""
 
 
 @dataclass
@@ -51,9 +55,12 @@ class Program(BaseModel):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    """What it does, as a phrase: `starts Python with NumPy and SciPy, none of it in memory`."""
+    """What it does, as a phrase: `starts Python with its libraries, none of it in memory`."""
     unit: ClassVar[str]
     """What one unit is called: `start`, `transaction`."""
+    kind: ClassVar[str] = ""
+    """Of programs that a unit stands for, of `judge/decision/kinds.toml`; empty: of none."""
+    age: ClassVar[Age] = "old"
     reads: ClassVar[bool] = True
     writes: ClassVar[bool] = False
     long_units: ClassVar[bool] = False

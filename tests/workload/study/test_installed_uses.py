@@ -2,7 +2,7 @@
 
 import pytest
 
-from seekwise.errors import MissingError
+from seekwise.errors import MissingError, UsageError
 from seekwise.workload.study import uses
 
 FIO_MISSING = MissingError("fio is not installed", hint="sudo apt-get install fio")
@@ -29,3 +29,19 @@ def test_of_a_group_a_server_that_is_not_installed_is_left_out_without_a_word(mo
     assert said == []
     with pytest.raises(MissingError, match="mariadb cannot be measured"):
         uses.installed(uses.chosen("database,mariadb"), asked=uses.by_name("database,mariadb"))
+
+
+@pytest.mark.parametrize(
+    ("word", "group"),
+    [("nas", "file-server"), ("mail", "file-server"), ("vm-host", "virtual-machines"), ("backup", "backup")],
+)
+def test_everyday_words_name_a_group(word, group):
+    assert {use.group for use in uses.chosen(word)} == {group}
+    assert uses.by_name(word) == frozenset()
+
+
+@pytest.mark.parametrize(("word", "meant"), [("nass", "nas"), ("vmhost", "vm-host")])
+def test_a_misspelt_everyday_word_is_guessed(word, meant):
+    with pytest.raises(UsageError) as error:
+        uses.chosen(word)
+    assert error.value.hint == f"did you mean `{meant}`?"

@@ -38,6 +38,16 @@ impl Mechanics {
         self.link_time(Sectors(sectors.0.min(16)))
     }
 
+    /// Ticks of a transfer, where the drive orders by them.
+    #[inline]
+    pub(super) fn passing_ticks(&self, transfer: Nanos) -> u32 {
+        if self.ordering.sorts_late() {
+            self.spindle.ticks_of(transfer.0 as f64) as u32
+        } else {
+            0
+        }
+    }
+
     /// A write that does not cover whole physical sectors reads them first and comes back a turn later.
     pub(super) fn partial_write(&self, start: Lba, sectors: Sectors) -> Nanos {
         let mask = self.physical_sectors - 1;

@@ -28,7 +28,7 @@ mod submit;
 mod tests;
 pub mod write_cache;
 
-use crate::device::{Command, CommandKind, Device, Tag};
+use crate::device::{Command, CommandKind, Device, ReportedCache, Tag};
 use arm::{ArmWork, Blocked, State, Visit, BLOCKED_MAX};
 use cache::{LinkQueue, Segments};
 use core::cell::RefCell;
@@ -283,6 +283,14 @@ impl Device for Hdd {
 
     fn depth(&self) -> Depth {
         self.mechanics.depth
+    }
+
+    fn write_cache(&self) -> ReportedCache {
+        if self.state.dirty.enabled() {
+            ReportedCache::Flushed
+        } else {
+            ReportedCache::Safe
+        }
     }
 
     fn submit(&mut self, now: Nanos, command: Command) {

@@ -28,7 +28,36 @@ const BLOCKS_MOST: usize = ACCESSES_MOST / LANES;
 const STREAM_SLACK: u64 = 1 << 16;
 /// Marks of an empty slot: a cost above every real one.
 const NO_TRACK: u32 = u32::MAX;
-const OUT_OF_REACH: u32 = 1 << 30;
+const OUT_OF_REACH: u32 = 1 << 29;
+
+/// One access: where the arm has to go.
+#[derive(Clone, Copy)]
+struct Goal {
+    cylinder: i32,
+    track: u32,
+    angle: u32,
+    settle: u32,
+}
+
+impl Goal {
+    /// Ticks to reach it when the head sees `angle`.
+    #[inline(always)]
+    fn cost(&self, head: Head, angle: u32, curve: &SeekCurve) -> u32 {
+        // Absolute value and maximum are one instruction each in floating point, and several in integers of the oldest vector units.
+        let distance = ((self.cylinder - head.cylinder as i32) as f32).abs();
+        let distance = if distance > 1.0 { distance } else { 1.0 };
+        let moved = curve.ticks_over(distance) + self.settle;
+        let seek = if self.track == head.track { 0 } else { moved };
+        let wait = self
+            .angle
+            .wrapping_sub(angle.wrapping_add(seek))
+            .wrapping_add(SLACK)
+            & ANGLE_MASK;
+        // What is less than nothing has its sign bit set.
+        let wait = wait as i32 - SLACK as i32;
+        seek + (wait & !(wait >> 31)) as u32
+    }
+}
 
 /// Properties of some accesses side by side, so that the few that usually wait lie in few cache lines.
 #[derive(Clone, Copy, Debug)]
@@ -48,25 +77,21 @@ impl Block {
         settle: [OUT_OF_REACH; LANES],
     };
 
+    /// The access in `lane`.
+    #[inline(always)]
+    fn goal(&self, lane: usize) -> Goal {
+        Goal {
+            cylinder: self.cylinder[lane],
+            track: self.track[lane],
+            angle: self.angle[lane],
+            settle: self.settle[lane],
+        }
+    }
+
     /// Ticks to reach the access in `lane` when the head sees `angle`.
     #[inline(always)]
     fn cost(&self, lane: usize, head: Head, angle: u32, curve: &SeekCurve) -> u32 {
-        // Absolute value and maximum are one instruction each in floating point, and several in integers of the oldest vector units.
-        let distance = ((self.cylinder[lane] - head.cylinder as i32) as f32).abs();
-        let distance = if distance > 1.0 { distance } else { 1.0 };
-        let moved = curve.ticks_over(distance) + self.settle[lane];
-        let seek = if self.track[lane] == head.track {
-            0
-        } else {
-            moved
-        };
-        let wait = self.angle[lane]
-            .wrapping_sub(angle.wrapping_add(seek))
-            .wrapping_add(SLACK)
-            & ANGLE_MASK;
-        // What is less than nothing has its sign bit set.
-        let wait = wait as i32 - SLACK as i32;
-        seek + (wait & !(wait >> 31)) as u32
+        self.goal(lane).cost(head, angle, curve)
     }
 
     /// The costs of all lanes, kept in `costs`, and the least of them. The slot goes where the cost means nanoseconds, so that one
@@ -252,6 +277,12 @@ impl Ordering {
         }
     }
 
+    /// Whether the oldest command is next while few wait.
+    #[inline]
+    pub fn sorts_late(&self) -> bool {
+        self.sorts_from > 0
+    }
+
     /// Share of decisions by shortest access with `waiting` commands; 1 << 16 is all of them.
     #[inline]
     pub fn share(&self, waiting: usize) -> u32 {
@@ -305,10 +336,29 @@ pub struct QueuedCommand {
     pub segment: usize,
 }
 
+/// What commands leave behind when they have been served, side by side like [`Block`].
+#[derive(Clone, Copy, Debug)]
+struct Passage {
+    /// Ticks from the first sector to the end of the last one.
+    ticks: [u32; LANES],
+    cylinder: [u32; LANES],
+    track: [u32; LANES],
+}
+
+impl Passage {
+    const EMPTY: Self = Self {
+        ticks: [0; LANES],
+        cylinder: [0; LANES],
+        track: [0; LANES],
+    };
+}
+
 /// Commands that wait for the arm.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     pub accesses: Accesses<{ SLOTS / LANES }>,
+    /// Of drives that sort late.
+    passages: [Passage; SLOTS / LANES],
     /// Order of arrival.
     serials: [u32; SLOTS],
     commands: [QueuedCommand; SLOTS],
@@ -327,6 +377,7 @@ impl Queue {
     pub fn new() -> Self {
         Self {
             accesses: Accesses::new(),
+            passages: [Passage::EMPTY; SLOTS / LANES],
             serials: [0; SLOTS],
             commands: [QueuedCommand::default(); SLOTS],
             reads: Filter::new(),
@@ -348,10 +399,15 @@ impl Queue {
         self.accesses.len()
     }
 
-    /// Adds a command, which must have arrived no earlier than those before; `settle` in ticks is what a write takes more.
+    /// Adds a command, which must have arrived no earlier than those before; `settle` in ticks is what a write takes more. `passed`, the ticks
+    /// of its transfer, is looked at by drives that sort late alone.
     #[inline]
-    pub fn push(&mut self, waiting: QueuedCommand, extent: &Extent, settle: u32) {
+    pub fn push(&mut self, waiting: QueuedCommand, extent: &Extent, settle: u32, passed: u32) {
         let slot = self.accesses.len();
+        let (passage, lane) = (&mut self.passages[slot / LANES], slot % LANES);
+        passage.ticks[lane] = passed;
+        passage.cylinder[lane] = waiting.last.cylinder;
+        passage.track[lane] = waiting.last.track;
         if slot == 0 {
             self.oldest_arrival = waiting.arrival;
         }
@@ -372,6 +428,15 @@ impl Queue {
         let taken = self.commands[slot];
         self.commands[slot] = self.commands[last];
         self.serials[slot] = self.serials[last];
+        let moved = &self.passages[last / LANES];
+        let from = last % LANES;
+        let (ticks, cylinder, track) = (moved.ticks[from], moved.cylinder[from], moved.track[from]);
+        let (passage, lane) = (&mut self.passages[slot / LANES], slot % LANES);
+        (
+            passage.ticks[lane],
+            passage.cylinder[lane],
+            passage.track[lane],
+        ) = (ticks, cylinder, track);
         self.accesses.swap_remove(slot);
         if !taken.write {
             self.reads.remove(taken.start);
@@ -539,6 +604,37 @@ impl Queue {
     }
 }
 
+/// What each access of a block costs where the arm, which takes `straight` to `goal`, still reaches it in the same turn afterwards, and the
+/// least of these costs; a cost above every real one where it does not. Vectors of eight lanes as in [`nearest_of_many`].
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn ways_over(
+    block: &Block,
+    passage: &Passage,
+    goal: &Goal,
+    head: Head,
+    angle: u32,
+    straight: u32,
+    curve: &SeekCurve,
+) -> ([i32; LANES], i32) {
+    let mut costs = [i32::MAX; LANES];
+    let mut least = i32::MAX;
+    for (lane, kept) in costs.iter_mut().enumerate() {
+        let cost = block.cost(lane, head, angle, curve);
+        let passed = cost + passage.ticks[lane];
+        let behind = Head {
+            cylinder: passage.cylinder[lane],
+            track: passage.track[lane],
+        };
+        let rest = goal.cost(behind, angle.wrapping_add(passed) & ANGLE_MASK, curve);
+        // Signed: comparing those is one instruction. Not even two accesses out of reach add up to a negative number.
+        let late =
+            ((passed + rest) as i32 > (straight + SLACK) as i32) | (cost as i32 >= straight as i32);
+        *kept = if late { i32::MAX } else { cost as i32 };
+        least = least.min(*kept);
+    }
+    (costs, least)
+}
+
 impl Queue {
     /// The nearest of those after which the arm still reaches the oldest in the same turn; else the oldest itself.
     fn on_the_way_to_the_oldest(
@@ -551,19 +647,23 @@ impl Queue {
     ) -> (usize, u32) {
         let angle = spindle.angle_at(now);
         let oldest = self.oldest();
-        let straight = self.accesses.cost(oldest, head, angle, curve);
+        let goal = self.accesses.blocks[oldest / LANES].goal(oldest % LANES);
+        let straight = goal.cost(head, angle, curve);
+        let all_decoded = self.all_decoded(now, overhead);
         let mut best = (oldest, straight);
-        for slot in (0..self.len()).filter(|&slot| slot != oldest) {
-            let cost = self.accesses.cost(slot, head, angle, curve);
-            let command = &self.commands[slot];
-            if cost >= best.1 || command.arrival + overhead > now {
+        let waiting = self.accesses.len();
+        let blocks = self.accesses.blocks.iter().zip(&self.passages);
+        for (first, (block, passage)) in (0..waiting).step_by(LANES).zip(blocks) {
+            let (costs, least) = ways_over(block, passage, &goal, head, angle, straight, curve);
+            if least >= best.1 as i32 && all_decoded {
                 continue;
             }
-            let passed = cost + spindle.ticks_of(command.transfer.0 as f64) as u32;
-            let then = angle.wrapping_add(passed) & ANGLE_MASK;
-            let rest = self.accesses.cost(oldest, command.last, then, curve);
-            if passed + rest <= straight + SLACK {
-                best = (slot, cost);
+            for (slot, &cost) in (first..waiting).zip(&costs) {
+                let cost = cost as u32;
+                let decoded = all_decoded || self.commands[slot].arrival + overhead <= now;
+                if cost < best.1 && slot != oldest && decoded {
+                    best = (slot, cost);
+                }
             }
         }
         best
@@ -685,6 +785,95 @@ mod tests {
         }
     }
 
+    /// The rule in plain words, one command after the other.
+    fn plainly_on_the_way(
+        queue: &Queue,
+        now: Nanos,
+        head: Head,
+        spindle: &Spindle,
+        curve: &SeekCurve,
+    ) -> (usize, u32) {
+        let angle = spindle.angle_at(now);
+        let oldest = queue.oldest();
+        let straight = queue.accesses.cost(oldest, head, angle, curve);
+        let mut best = (oldest, straight);
+        for slot in (0..queue.len()).filter(|&slot| slot != oldest) {
+            let cost = queue.accesses.cost(slot, head, angle, curve);
+            let command = &queue.commands[slot];
+            if cost >= best.1 || command.arrival + OVERHEAD > now {
+                continue;
+            }
+            let passed = cost + spindle.ticks_of(command.transfer.0 as f64) as u32;
+            let then = angle.wrapping_add(passed) & ANGLE_MASK;
+            let rest = queue.accesses.cost(oldest, command.last, then, curve);
+            if passed + rest <= straight + SLACK {
+                best = (slot, cost);
+            }
+        }
+        best
+    }
+
+    const OVERHEAD: Nanos = Nanos(300_000);
+
+    /// Side by side as one by one: with one block and with several, with commands not decoded yet and with some out of reach.
+    #[test]
+    fn the_way_to_the_oldest_is_what_a_plain_search_finds() {
+        let spindle = Spindle::new(7200.0, 0);
+        let curve = curve(&spindle);
+        let mut random = Addresses::new(5);
+        let mut queue = Queue::new();
+        let (mut now, mut came, mut overtakers) = (Nanos::ZERO, 0, 0);
+        let mut head = Head::default();
+        for round in 0..20_000u64 {
+            let wanted = 2 + (round as usize / 500) % (SLOTS - 2);
+            while queue.len() < wanted {
+                let cylinders = [86_000, 300][random.below(2) as usize];
+                let mut place = || (random.below(cylinders) as u32, random.below(40) as u32);
+                let ((cylinder, track), last) = (place(), place());
+                let first = TrackPlace {
+                    cylinder,
+                    track,
+                    angle: random.below(1 << 24) as u32,
+                };
+                let extent = Extent {
+                    first,
+                    ..Extent::default()
+                };
+                let waiting = QueuedCommand {
+                    tag: came,
+                    arrival: now,
+                    transfer: Nanos(random.below(3_000_000)),
+                    last: Head {
+                        cylinder: last.0,
+                        track: last.1,
+                    },
+                    ..QueuedCommand::default()
+                };
+                let passed = spindle.ticks_of(waiting.transfer.0 as f64) as u32;
+                queue.push(waiting, &extent, 0, passed);
+                came += 1;
+                now += Nanos(random.below(200_000));
+            }
+            let hidden = (random.below(3) == 0).then(|| {
+                let slot = random.below(queue.len() as u64) as usize;
+                (slot, queue.accesses.put_out_of_reach(slot))
+            });
+            let found = queue.on_the_way_to_the_oldest(now, OVERHEAD, head, &spindle, &curve);
+            assert_eq!(
+                found,
+                plainly_on_the_way(&queue, now, head, &spindle, &curve),
+                "round {round}"
+            );
+            if let Some((slot, reach)) = hidden {
+                queue.accesses.restore(slot, reach);
+            }
+            overtakers += u32::from(found.0 != queue.oldest());
+            head = queue.take(found.0).last;
+            now += Nanos(random.below(4_000_000));
+        }
+        assert!(overtakers > 2_000, "{overtakers}");
+    }
+
     /// Eight wait: whatever is served before the oldest, the oldest is reached in the turn in which it would have been.
     #[test]
     fn a_drive_that_sorts_late_never_holds_up_the_oldest() {
@@ -715,7 +904,8 @@ mod tests {
                     },
                     ..QueuedCommand::default()
                 };
-                queue.push(waiting, &extent, 0);
+                let passed = spindle.ticks_of(waiting.transfer.0 as f64) as u32;
+                queue.push(waiting, &extent, 0, passed);
                 came += 1;
             }
             let oldest = queue.oldest();

@@ -108,7 +108,7 @@ pub fn parts(disk: &Hdd, commands: &[ObservedCommand]) -> Vec<AccessParts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Command, CommandKind, Device, Drive, Model, Tag};
+    use crate::{Command, CommandKind, Device, Drive, Model};
 
     fn disk() -> Hdd {
         let model = Model::shipped("st3250620ns").unwrap();
@@ -127,16 +127,7 @@ mod tests {
             .map(|&start| {
                 let given = now;
                 let (start, sectors) = (Lba(start), Sectors(sectors));
-                let kind = CommandKind::Read;
-                disk.submit(
-                    given,
-                    Command {
-                        tag: Tag(0),
-                        kind,
-                        start,
-                        sectors,
-                    },
-                );
+                disk.submit(given, Command::of(0, CommandKind::Read, start, sectors));
                 now = disk.next_completion().unwrap();
                 disk.complete_next(now);
                 ObservedCommand {

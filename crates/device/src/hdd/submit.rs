@@ -86,7 +86,8 @@ impl State {
                 track: extent.last_track,
             },
         };
-        self.queue.push(waiting, &extent, settle);
+        let passed = mechanics.passing_ticks(extent.transfer);
+        self.queue.push(waiting, &extent, settle, passed);
         match self.work {
             ArmWork::Idle => {
                 self.free_at = self.free_at.max(now);

@@ -59,7 +59,11 @@ impl Model {
             cleaning_time: us("t_clean_us"),
             prefetch_bytes: kib("prefetch_kib"),
             flush_time: us("flush_us"),
-            forced_write_time: us("fua_write_us"),
+            takes_forced_writes: self.attachment == Attachment::Nvme,
+            forced_write_time: match us("fua_write_us") {
+                Nanos::ZERO => us("flush_us"),
+                own => own,
+            },
             power_loss_protection: on("power_loss_protection"),
             spare: self.get("spare_fraction"),
             in_place: on("in_place"),

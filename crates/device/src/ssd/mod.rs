@@ -20,7 +20,7 @@
 mod cleaned;
 pub mod ftl;
 
-use crate::device::{Command, CommandKind, Device, Tag};
+use crate::device::{Command, CommandKind, Device, ReportedCache, Tag};
 use crate::measure::Addresses;
 use ftl::{Ftl, PAGE_BYTES};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
@@ -86,6 +86,8 @@ pub struct SsdParameters {
     pub cleaning_time: Nanos,
     pub prefetch_bytes: u64,
     pub flush_time: Nanos,
+    /// A write may be forced (NVMe), and how much longer that takes.
+    pub takes_forced_writes: bool,
     pub forced_write_time: Nanos,
     /// Written data are safe once in the buffer.
     pub power_loss_protection: bool,
@@ -417,11 +419,11 @@ impl Ssd {
         let room = self.buffer(passed, bytes);
         let done = passed.max(room);
         self.last_write = self.last_write.max(done);
-        self.dirty = true;
         if forced && !self.parameters.power_loss_protection {
             self.pad(done);
             return (done + self.parameters.forced_write_time).max(self.programs_until);
         }
+        self.dirty = true;
         done
     }
 
@@ -538,6 +540,16 @@ impl Device for Ssd {
 
     fn depth(&self) -> Depth {
         self.parameters.depth
+    }
+
+    fn write_cache(&self) -> ReportedCache {
+        if self.parameters.power_loss_protection {
+            ReportedCache::Safe
+        } else if self.parameters.takes_forced_writes {
+            ReportedCache::Forced
+        } else {
+            ReportedCache::Flushed
+        }
     }
 
     fn submit(&mut self, now: Nanos, command: Command) {

@@ -108,33 +108,28 @@ impl<'a> Planned<'a> {
             let commands = 200.min(member / block.0);
             let span = Sectors(commands * block.0);
             let first = Lba((member - span.0) / (PLACES - 1) * place);
-            let slower = [
-                CommandKind::Read,
-                CommandKind::Write {
-                    force_unit_access: false,
-                },
-            ]
-            .into_iter()
-            .map(|kind| {
-                let load = Load {
-                    pattern: Pattern::Sequential,
-                    kind,
-                    block,
-                    depth: 4,
-                    first,
-                    span,
-                    turnaround: Nanos::ZERO,
-                    core: Nanos::ZERO,
-                    warm_up: 0,
-                    commands,
-                    seed: 1,
-                };
-                let mut drive = self.built(drive::instance(0))?;
-                Ok(measure::run(&mut drive, Nanos::ZERO, &load).mb_per_second() * 1e6)
-            })
-            .collect::<Result<Vec<f64>, String>>()?
-            .into_iter()
-            .fold(most, f64::min);
+            let slower = [CommandKind::Read, CommandKind::WRITE]
+                .into_iter()
+                .map(|kind| {
+                    let load = Load {
+                        pattern: Pattern::Sequential,
+                        kind,
+                        block,
+                        depth: 4,
+                        first,
+                        span,
+                        turnaround: Nanos::ZERO,
+                        core: Nanos::ZERO,
+                        warm_up: 0,
+                        commands,
+                        seed: 1,
+                    };
+                    let mut drive = self.built(drive::instance(0))?;
+                    Ok(measure::run(&mut drive, Nanos::ZERO, &load).mb_per_second() * 1e6)
+                })
+                .collect::<Result<Vec<f64>, String>>()?
+                .into_iter()
+                .fold(most, f64::min);
             seconds_per_byte += 1.0 / slower / PLACES as f64;
         }
         Ok(1.0 / seconds_per_byte)

@@ -2,7 +2,7 @@
 
 use super::costs::{HostCosts, Sections};
 use super::lock::SpinLock;
-use seekwise_device::{Command, CommandKind, Device, Tag};
+use seekwise_device::{Command, CommandKind, Device};
 use seekwise_sched::tag_words::{Asking, TagWords};
 use seekwise_sched::{Direction, Priority, ProcessId, Request, RequestId, Scheduler};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -225,23 +225,14 @@ impl<S: Scheduler, D: Device> Side<S, D> {
         let request = &self.entries[slot as usize].request;
         let kind = match request.direction {
             Direction::Read => CommandKind::Read,
-            Direction::Write => CommandKind::Write {
-                force_unit_access: false,
-            },
+            Direction::Write => CommandKind::WRITE,
         };
         let (start, sectors): (Lba, Sectors) = (request.start, request.sectors);
         if let Some(policy) = &mut self.policy {
             policy.issued(self.clock.max(now), RequestId(slot));
         }
-        self.device.submit(
-            now,
-            Command {
-                tag: Tag(slot),
-                kind,
-                start,
-                sectors,
-            },
-        );
+        self.device
+            .submit(now, Command::of(slot, kind, start, sectors));
         self.look();
     }
 

@@ -1,7 +1,7 @@
 //! A drive model behind the queue's [`Driver`] border, with its busy time.
 
 use core::cell::Cell;
-use seekwise_device::{Command, CommandKind, Device, Tag};
+use seekwise_device::{Command, CommandKind, Device};
 use seekwise_host::block::{Access, Driver};
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -73,16 +73,37 @@ impl<D: Device> AttachedDrive<D> {
     /// Empties the device's cache, under the first tag that the queue does not use: the device has to take one command more than the host's
     /// depth, as with libata.
     pub fn flush(&mut self, now: Nanos) {
-        let command = Command {
-            tag: Tag(self.flush_tag()),
-            kind: CommandKind::Flush,
-            start: Lba(0),
-            sectors: Sectors(0),
+        self.give(
+            now,
+            Command::of(self.flush_tag(), CommandKind::Flush, Lba(0), Sectors(0)),
+        );
+    }
+
+    /// A write that is on the medium when it is done, under the tag of a flush.
+    pub fn write_forced(&mut self, now: Nanos, start: Lba, sectors: Sectors) {
+        let kind = CommandKind::Write {
+            force_unit_access: true,
         };
+        self.give(now, Command::of(self.flush_tag(), kind, start, sectors));
+    }
+
+    #[inline]
+    fn give(&mut self, now: Nanos, command: Command) {
         if self.outstanding == 0 {
             self.busy_since = now;
         }
         self.outstanding += 1;
+        let direction = match command.kind {
+            CommandKind::Read => Some(Direction::Read),
+            CommandKind::Write { .. } => Some(Direction::Write),
+            CommandKind::Flush | CommandKind::Trim => None,
+        };
+        if let Some(direction) = direction {
+            self.sectors += command.sectors.0;
+            let given = &mut self.given[direction as usize];
+            given.commands += 1;
+            given.sectors += command.sectors.0;
+        }
         self.next.set(None);
         self.device.submit(now, command);
     }
@@ -111,29 +132,10 @@ impl<D: Device> Driver for AttachedDrive<D> {
             start,
             sectors,
         } = access;
-        if self.outstanding == 0 {
-            self.busy_since = now;
-        }
-        self.outstanding += 1;
-        self.sectors += sectors.0;
-        let given = &mut self.given[direction as usize];
-        given.commands += 1;
-        given.sectors += sectors.0;
         let kind = match direction {
             Direction::Read => CommandKind::Read,
-            Direction::Write => CommandKind::Write {
-                force_unit_access: false,
-            },
+            Direction::Write => CommandKind::WRITE,
         };
-        self.next.set(None);
-        self.device.submit(
-            now,
-            Command {
-                tag: Tag(tag),
-                kind,
-                start,
-                sectors,
-            },
-        );
+        self.give(now, Command::of(tag, kind, start, sectors));
     }
 }

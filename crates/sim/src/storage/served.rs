@@ -12,7 +12,7 @@
 //! Not modelled:  who preempts whom, several replies taken at one wake-up.
 
 use crate::cost::{Service, Services};
-use seekwise_device::{Command, CommandKind, Device, Tag};
+use seekwise_device::{Command, CommandKind, Device, ReportedCache, Tag};
 use seekwise_host::cpu::SharedProcessor;
 use seekwise_units::{Depth, Nanos, Sectors, PAGE_SECTORS};
 use std::collections::VecDeque;
@@ -68,6 +68,10 @@ impl<D: Device + Clone> Device for Served<D> {
 
     fn depth(&self) -> Depth {
         self.drive.depth()
+    }
+
+    fn write_cache(&self) -> ReportedCache {
+        self.drive.write_cache()
     }
 
     fn submit(&mut self, now: Nanos, command: Command) {

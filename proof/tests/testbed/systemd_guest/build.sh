@@ -1,9 +1,10 @@
 #!/bin/sh
 # Builds the guest of test_systemd_guest.py below $1: Debian 12 with systemd and udev 254 from backports (udevadm verify) and TuneD.
-# Needs mmdebstrap, cpio, root and Debian's mirror. About five minutes; 450 MB for the whole root, 200 MB for what is booted.
+# Needs mmdebstrap, cpio, root and a mirror of Debian (this machine's own, or SEEKWISE_DEBIAN). About five minutes; 450 MB for the whole root, 200 MB for what is booted.
 set -e
 folder=$1
-mirror=${SEEKWISE_DEBIAN:-http://deb.debian.org}/debian
+mirror=${SEEKWISE_DEBIAN:+$SEEKWISE_DEBIAN/debian}
+mirror=${mirror:-$("${0%/*}/../../../../tools/debian_mirror.sh")}
 mkdir -p "$folder"
 new=bookworm-backports
 if ! [ -e "$folder/vmlinuz" ]; then

@@ -20,13 +20,12 @@ DOCUMENTS = {
     "seekwise.advice/1": "report.advised",
     "seekwise.advice-live/1": "report.advised",
     "seekwise.apply/1": "cli.apply",
-    "seekwise.compare/1": "report.paired",
-    "seekwise.compare-live/1": "report.paired",
+    "seekwise.compare/2": "report.paired",
     "seekwise.devices/1": "linux.document",
     "seekwise.doctor/1": "cli.doctor",
     "seekwise.export/1": "store.export",
     "seekwise.record/1": "store.record",
-    "seekwise.results/1": "report.documents",
+    "seekwise.results/2": "report.documents",
     "seekwise.revert/1": "cli.revert",
     "seekwise.runs/1": "cli.results",
     "seekwise.status/1": "settings.status",
@@ -46,12 +45,12 @@ def _documents() -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """Every schema, as `seekwise.results/1`."""
+    """Every schema, as `seekwise.results/2`."""
     return sorted(_documents())
 
 
 def load(name: str) -> dict[str, Any]:
-    """The JSON schema of `seekwise.results/1`, `results/1` or `results`."""
+    """The JSON schema of `seekwise.results/2`, `results/2` or `results`."""
     wanted = name if name.startswith("seekwise.") else f"seekwise.{name}"
     from pydantic import TypeAdapter
 

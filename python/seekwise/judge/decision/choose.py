@@ -10,7 +10,7 @@ said beside the gain, and forbids what would halve something. All of it is compu
 
 A setting is advised where it is expected to bring 5 % (a change is trouble), brings anything with 80 % probability, and harms with at most 20 %: on
 machines with known truth that loses 1 % on average and advises nothing that harms (`verify judgement`). Of several the one that
-brings most. Otherwise what is in force stays, and what staying may cost is said.
+brings most. Never one that measured worse, whatever is expected of it (`seen_gain`). Otherwise what is in force stays, and what staying may cost is said.
 
 Uses of the group `limits` decide nothing.
 """
@@ -18,14 +18,17 @@ Uses of the group `limits` decide nothing.
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seekwise.judge.decision.next_program import LOSES_LOG
+from seekwise.judge.decision.posterior import SEED
 from seekwise.judge.decision.verdicts import Judged
-from seekwise.workload.purpose import Purpose
+from seekwise.workload.purpose import PURPOSES, Purpose
 from seekwise.workload.study.uses import LIMITS
 
 Array = NDArray[np.float64]
@@ -36,7 +39,16 @@ CAP_LOG = math.log(STARVED_FACTOR)
 WORTH_LOG = math.log1p(0.05)
 """The least expected gain that is worth a change."""
 P_GAIN = 0.80
+CHANCE_MOST = 0.05
+"""How often a change is advised where no setting differs from another, over all settings together."""
+DEALS = 2000
 P_HARM_MOST = 0.20
+P_LOSS_MOST = 0.30
+"""Of the next program that it loses a tenth, over the kinds."""
+P_LOSS_SAID = 0.25
+"""A kind that loses a tenth with this probability is named with the advice."""
+LOSS_SAID = 1.2
+"""And if one of ten programs may take so many times as long."""
 P_PROBABLE = 0.70
 """A setting that is not advised is named where it is probably better."""
 HARM_LOG = math.log1p(0.10)
@@ -74,6 +86,17 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class Loser:
+    """A kind of programs beside a background that may lose a tenth and more."""
+
+    kind: str
+    background: str
+    p_loss: float
+    factor: float
+    """Nine of ten programs take no more than so many times as long, or get no less than one of so many."""
+
+
+@dataclass(frozen=True)
 class Choice:
     """What to set for one purpose, or for everything."""
 
@@ -89,11 +112,16 @@ class Choice:
     regret_high: float
     """95 % bound of it."""
     p_harm: float
-    """Probability that the answer harms; 0 where nothing changes."""
+    """Probability that the next program, of any kind measured for the purpose, loses a tenth by the answer; of figures of
+    no kind, that it harms; 0 where nothing changes."""
+    stake: float = 0.0
+    """What the answer is expected to lose beyond what a change must bring at least: what more measuring could still win."""
     gains: tuple[Change, ...] = ()
     """What the setting named (or, where nothing changes, the probable alternative) makes better, the largest first."""
     costs: tuple[Change, ...] = ()
     """What it makes worse, in whatever was measured."""
+    losers: tuple[Loser, ...] = ()
+    """Kinds of programs that may lose by the setting named, the most probable first."""
     alternative: Alternative | None = None
     is_vetoed: bool = False
     """The A/A check shows that this storage is not steady enough to advise anything."""
@@ -110,13 +138,24 @@ def deciding(judged: Sequence[Judged]) -> list[Judged]:
 
 
 def parts_of(judged: Sequence[Judged], setting: str, in_force: str) -> dict[tuple[str, str], Array]:
-    """{(use, purpose): draws of the setting's ln gain, its figures averaged}."""
+    """{(kind of programs beside a background, else the use; purpose): draws of the setting's ln gain, its figures averaged}."""
     parts: dict[tuple[str, str], list[Array]] = {}
     for entry in judged:
         gain = entry.gain(setting, in_force)
         if gain is not None:
-            parts.setdefault((entry.use, entry.purpose), []).append(np.clip(gain, -CAP_LOG, CAP_LOG))
+            parts.setdefault((entry.part, entry.purpose), []).append(np.clip(gain, -CAP_LOG, CAP_LOG))
     return {part: np.mean(draws, axis=0) for part, draws in parts.items()}
+
+
+def seen_gain(judged: Sequence[Judged], setting: str, in_force: str) -> float:
+    """The setting's ln gain by the values alone, without what was expected before: parts weigh as in `parts_of`. 0 where there are none."""
+    parts: dict[tuple[str, str], list[float]] = {}
+    for entry in judged:
+        own, base = (entry.standing(name) for name in (setting, in_force))
+        if own is not None and base is not None and own.value and base.value:
+            gain = entry.sign * math.log(own.value / base.value)
+            parts.setdefault((entry.part, entry.purpose), []).append(capped(gain))
+    return float(np.mean([np.mean(gains) for gains in parts.values()])) if parts else 0.0
 
 
 @dataclass(frozen=True)
@@ -125,6 +164,8 @@ class Utility:
 
     gain: Array
     harms: NDArray[np.bool_]
+    p_loss: float
+    """That the next program loses a tenth, each kind beside each background alike."""
 
 
 def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence[Judged] = ()) -> Utility | None:
@@ -133,7 +174,8 @@ def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence
     prices = list(parts_of(others, setting, in_force).values())
     if not gains:
         return None
-    return Utility(np.mean(gains, axis=0), harms(gains, prices))
+    losing = [(next_gain < -LOSES_LOG).mean() for entry in own if (next_gain := entry.next_gain(setting)) is not None]
+    return Utility(np.mean(gains, axis=0), harms(gains, prices), float(np.mean(losing)) if losing else 0.0)
 
 
 def harms(gains: Sequence[Array], prices: Sequence[Array]) -> NDArray[np.bool_]:
@@ -172,13 +214,20 @@ def choose(
         name: float(weighed.gain.mean())
         for name, weighed in known.items()
         if name != in_force
+        and seen_gain(mine, name, in_force) > 0
         and weighed.gain.mean() > WORTH_LOG
         and (weighed.gain > 0).mean() >= P_GAIN
         and weighed.harms.mean() <= P_HARM_MOST
+        and weighed.p_loss <= P_LOSS_MOST
     }
+    # What labels that mean nothing bring as often is no reason to change anything.
+    most = CHANCE_MOST / max(1, len(known) - 1)
+    passing = {name: gain for name, gain in passing.items() if p_by_chance(mine, name, in_force) <= most}
     pick = max(passing, key=lambda name: passing[name]) if passing and not is_vetoed else in_force
     regret = np.maximum(best - known[pick].gain, 0.0)
-    alternative = None if pick != in_force or is_vetoed else _alternative(known, in_force)
+    stake = float(np.maximum(regret - (WORTH_LOG if pick == in_force else 0.0), 0.0).mean())
+    seen = {name: weighed for name, weighed in known.items() if seen_gain(mine, name, in_force) > 0}
+    alternative = None if pick != in_force or is_vetoed else _alternative(seen, in_force)
     shown = pick if pick != in_force else alternative.setting if alternative else None
     return Choice(
         pick,
@@ -187,12 +236,46 @@ def choose(
         float((known[pick].gain > 0).mean()),
         math.expm1(float(regret.mean())),
         math.expm1(float(np.quantile(regret, 1 - REGRET_TAIL))),
-        float(known[pick].harms.mean()) if pick != in_force else 0.0,
+        0.0 if pick == in_force else known[pick].p_loss or float(known[pick].harms.mean()),
+        stake,
         changes_of(mine, shown, in_force, better=True),
         changes_of([*judged, *others], shown, in_force, better=False),
+        losers([*judged, *others], shown),
         alternative,
         is_vetoed,
     )
+
+
+def p_by_chance(judged: Sequence[Judged], setting: str, in_force: str) -> float:
+    """How often a setting gains as much, in what it gains anything, where labels are dealt anew within each round, as the
+    order in which settings ran was: exact whatever the noise is. 0 where values have no rounds."""
+    random = np.random.default_rng([SEED, zlib.crc32(setting.encode())])
+    dealt: dict[tuple[str, int, int], NDArray[np.intp]] = {}
+    parts: dict[tuple[str, str], list[Array]] = {}
+    for entry in judged:
+        if entry.conditions.exact:
+            continue
+        data = entry.figures.observed(entry.sign)
+        mine, base = (data.settings.index(name) if name in data.settings else -1 for name in (setting, in_force))
+        gains = []
+        for number in np.unique(data.round):
+            at = np.flatnonzero(data.round == number)
+            at = at[np.argsort(data.setting[at], kind="stable")]
+            is_mine, is_base = data.setting[at] == mine, data.setting[at] == base
+            if is_mine.any() and is_base.any():
+                key = (entry.use, int(number), len(at))
+                if key not in dealt:
+                    dealt[key] = random.permuted(np.tile(np.arange(len(at)), (DEALS, 1)), axis=1)
+                    dealt[key][0] = np.arange(len(at))
+                values = data.y[at][dealt[key]]
+                gain = values[:, is_mine].mean(axis=1) - values[:, is_base].mean(axis=1)
+                gains.append(gain.clip(-CAP_LOG, CAP_LOG))
+        if gains:
+            parts.setdefault((entry.part, entry.purpose), []).append(np.mean(gains, axis=0))
+    # What it gains where it gains: a loss elsewhere is weighed by what harms, and hides no gain here.
+    each = [np.maximum(np.mean(part, axis=0), 0.0) for part in parts.values()]
+    total = np.mean(each, axis=0) if each else np.array([1.0, 0.0])
+    return float((total[1:] >= total[0] - 1e-9).mean())
 
 
 def by_purpose(
@@ -200,8 +283,7 @@ def by_purpose(
 ) -> dict[Purpose, Choice]:
     """The choice for each purpose that something was judged for."""
     choices: dict[Purpose, Choice] = {}
-    purposes: tuple[Purpose, ...] = ("responsive", "throughput")
-    for purpose in purposes:
+    for purpose in PURPOSES:
         own = [entry for entry in judged if entry.purpose == purpose]
         if deciding(own):
             others = [entry for entry in judged if entry.purpose != purpose]
@@ -245,6 +327,22 @@ def changes_of(judged: Sequence[Judged], setting: str | None, in_force: str, *, 
     return tuple(sorted(changes, key=lambda change: -abs(capped(math.log(change.ratio)))))
 
 
-def regret_log(choice: Choice | None) -> float:
-    """Expected regret on the log scale; infinite where nothing could be chosen."""
-    return math.inf if choice is None else math.log1p(choice.expected_regret)
+def losers(judged: Sequence[Judged], setting: str | None) -> tuple[Loser, ...]:
+    """Kinds of programs that may lose by a setting."""
+    found: dict[str, Loser] = {}
+    for entry in judged:
+        standing = entry.standing(setting) if setting is not None else None
+        told = standing.next if standing is not None else None
+        if told is None or told.p_loss < P_LOSS_SAID or entry.group == LIMITS:
+            continue
+        factor = 1 / told.low if entry.more_is_better else told.high
+        if factor < LOSS_SAID:
+            continue
+        one = Loser(entry.conditions.program, entry.conditions.background, told.p_loss, factor)
+        found[entry.part] = max(found.get(entry.part, one), one, key=lambda loser: loser.p_loss)
+    return tuple(sorted(found.values(), key=lambda loser: -loser.p_loss))
+
+
+def stake_log(choice: Choice | None) -> float:
+    """What more measuring could still win, on the log scale; infinite where nothing could be chosen."""
+    return math.inf if choice is None else choice.stake

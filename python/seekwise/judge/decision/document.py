@@ -18,7 +18,7 @@ REQUEST = "request"
 class PurposeDecision:
     """What to set for one purpose."""
 
-    purpose: Literal["responsive", "throughput", "asked"]
+    purpose: Purpose | Literal["asked"]
     """responsive: times of starts, commits, pages while something competes; throughput: how much gets done; asked: the
     uses of `--for`."""
     setting: str
@@ -43,6 +43,12 @@ class UseVerdict:
     group: str
     role: str
     """foreground or background."""
+    kind: str
+    """Of programs that its unit is one of; empty: of none."""
+    age: str
+    """Of the processes that do the work: young (new ones, within 3 s and 61 MB), grown (new ones that outlast that), old."""
+    background: str
+    """What goes on beside it: copy, 4 readers; empty: nothing."""
     threshold: float
     """Differences up to this share count as equal."""
     rounds: int
@@ -55,7 +61,7 @@ def purposes(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list
     return decisions if asked is None else [*decisions, _purpose("asked", asked)]
 
 
-def _purpose(name: Literal["responsive", "throughput", "asked"], choice: Choice) -> PurposeDecision:
+def _purpose(name: Purpose | Literal["asked"], choice: Choice) -> PurposeDecision:
     of_choice = [field.name for field in fields(PurposeDecision)[1:]]
     return PurposeDecision(name, *(getattr(choice, field_name) for field_name in of_choice))
 
@@ -64,7 +70,8 @@ def uses(judged: Sequence[Judged]) -> list[UseVerdict]:
     """One for each judged metric of a use."""
     return [
         UseVerdict(
-            entry.use, entry.metric, entry.work or REQUEST, entry.unit, entry.purpose, entry.group, entry.role, entry.threshold,
+            entry.use, entry.metric, entry.work or REQUEST, entry.unit, entry.purpose, entry.group, entry.role,
+            entry.conditions.program, entry.conditions.age, entry.conditions.background, entry.threshold,
             entry.rounds, entry.standings,
         )
         for entry in judged

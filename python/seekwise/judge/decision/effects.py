@@ -25,7 +25,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+
+from seekwise import special
 
 Array = NDArray[np.float64]
 
@@ -340,13 +341,13 @@ def _prior(variances: Sequence[float], dfs: Sequence[float]) -> tuple[float, flo
     if m < 3:
         return 0.0, VARIANCE_LEAST
     e = log_s2 - special.digamma(d / 2) + np.log(d / 2)
-    excess = float(np.sum((e - e.mean()) ** 2) / (m - 1) - np.mean(special.polygamma(1, d / 2)))
+    excess = float(np.sum((e - e.mean()) ** 2) / (m - 1) - np.mean(special.trigamma(d / 2)))
     # Few entries resemble each other by chance: what they lend grows with their number.
     most = min(PRIOR_DF_MOST, 3.0 * m)
-    least = float(special.polygamma(1, most / 2))
+    least = float(special.trigamma(most / 2))
     if excess <= least:
         d0 = most
     else:
-        d0 = 2 * float(optimize.brentq(lambda x: float(special.polygamma(1, x)) - excess, 1e-3, 1e3))
+        d0 = 2 * special.trigamma_inverse(excess)
         d0 = min(d0, most)
     return d0, float(np.exp(e.mean() + special.digamma(d0 / 2) - np.log(d0 / 2)))

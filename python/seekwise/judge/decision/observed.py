@@ -17,7 +17,7 @@ from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.decision.verdicts import Judged, judge
 from seekwise.judge.grid import ValueGrid, grids
 from seekwise.judge.model_error import model_error
-from seekwise.judge.observation import Observation, Verdict
+from seekwise.judge.observation import Observation
 from seekwise.judge.rule import more_is_better, threshold_loss
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.purpose import Purpose
@@ -27,7 +27,9 @@ METRICS: dict[str, tuple[Purpose, str, float]] = {
     "p99": ("responsive", "ms", 1e-6),
     "access_time": ("throughput", "ms", 1e-6),
 }
-"""{metric: (purpose, unit, what a value is multiplied by)}."""
+"""{metric: (purpose, unit, what a value is multiplied by)} of what decides."""
+OTHERS: dict[str, tuple[Purpose, str, float]] = {"cpu_efficiency": ("throughput", "MB/CPU s", 1.0)}
+"""The same of what decides nothing."""
 
 ADDED_LOG = 0.005
 """What trials of a setting share beyond the scatter of their repetitions."""
@@ -50,27 +52,39 @@ def judge_observations(
     part in no comparison (see `control.py` for its own verdicts).
     """
     tables: dict[str, list[UseFigure]] = {}
-    for grid in grids(observations):
-        tables.setdefault(grid.table, []).extend(entries_of(grid, unsteady, exact=exact))
+    for entry in figures_of(observations, unsteady, exact=exact):
+        tables.setdefault(entry.table, []).append(entry)
     return [entry for entries in tables.values() for entry in judge(entries, base)]
 
 
-def verdicts(judged: Sequence[Judged]) -> list[Verdict]:
-    """Of every pair, in the order of tables, metrics and combinations."""
-    return [verdict for entry in judged for verdict in entry.verdicts]
+def figures_of(
+    observations: Sequence[Observation],
+    unsteady: Unsteady = MappingProxyType({}),
+    *,
+    exact: bool = False,
+    settings_least: int = 2,
+) -> list[UseFigure]:
+    """Every combination by every metric in which so many settings were observed, not judged yet."""
+    return [
+        entry
+        for grid in grids(observations)
+        for entry in entries_of(grid, unsteady, exact=exact, settings_least=settings_least)
+    ]
 
 
-def entries_of(grid: ValueGrid, unsteady: Unsteady = MappingProxyType({}), *, exact: bool = False) -> list[UseFigure]:
-    """One entry for each combination in which two settings or more were observed."""
+def entries_of(
+    grid: ValueGrid, unsteady: Unsteady = MappingProxyType({}), *, exact: bool = False, settings_least: int = 2
+) -> list[UseFigure]:
+    """One entry for each combination in which so many settings were observed."""
     pairs = control_pairs(grid.settings)
     left_out = {second for _, second in pairs}
     noise = control_noise(grid, pairs)
-    purpose, unit, factor = METRICS.get(grid.metric, ("throughput", "", 1.0))
+    purpose, unit, factor = METRICS.get(grid.metric, OTHERS.get(grid.metric, ("throughput", "", 1.0)))
     more = more_is_better(grid.metric)
     entries = []
     for c, combination in enumerate(grid.combinations):
         asked = [s for s, name in enumerate(grid.settings) if grid.asked[c, s] and name not in left_out]
-        if len(asked) < 2:
+        if len(asked) < settings_least:
             continue
         names = tuple(grid.settings[s] for s in asked)
         conditions = Conditions(
@@ -79,7 +93,6 @@ def entries_of(grid: ValueGrid, unsteady: Unsteady = MappingProxyType({}), *, ex
             model_error(grid.metric) if exact else 0.0,
             math.hypot(ADDED_LOG, noise),
             {name: reason for (where, name), reason in unsteady.items() if where == combination},
-            {grid.settings[s]: int(grid.unusable[c, s]) for s in asked if grid.unusable[c, s]},
         )
         rows = [
             (grid.settings[s], number, log, None)

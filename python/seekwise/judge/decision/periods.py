@@ -155,10 +155,11 @@ class Merged:
         """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer where it moved something under another setting."""
         if (self.kind == "tail" and self.tail is None) or (self.kind in ("rate", "done") and not self._has_moved):
             return ()
-        ratio = RATIOS.get(self.kind, MEAN_MS)
+        ratio, no_quantile = RATIOS.get(self.kind, MEAN_MS), self.quantile is None
 
         def tells(period: JobPeriod) -> bool:
-            return ratio.over(period) > 0 and (self.kind != "cpu" or period.cpu_s > 0)
+            # Of a live load the kernel may have counted requests whose latencies were not recorded.
+            return ratio.over(period) > 0 and bool(period.cpu_s if self.kind == "cpu" else no_quantile or period.bins)
 
         return tuple(sorted(n for n, in_round in self._periods[setting].items() if any(map(tells, in_round))))
 

@@ -5,7 +5,7 @@
 Most settings do about the same and a few do something else altogether, so θ is a mixture of scales, narrow and wide: a
 small difference is drawn towards nothing, a large one stays large (Stephens 2017, Biostatistics 18(2)). g ± s is what
 the setting does in general, by the other uses of the same purpose and by programs that were measured elsewhere
-(`priors.py`). The weights belong to a setting and are learned over all figures of the run, from a prior that counts for
+(`priors.py`). The weights belong to a setting and are learned over all figures of one kind of work, from a prior that counts for
 a few entries: this is what protects many comparisons at once (Gelman, Hill and Yajima 2012, J. Research on Educational
 Effectiveness 5(2)). How well a place is known follows a t distribution, played by a few points.
 
@@ -16,14 +16,15 @@ brought them.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from seekwise import special
 from seekwise.judge.decision.effects import Effects
 
 Array = NDArray[np.float64]
@@ -34,6 +35,9 @@ GENERAL_SCALES_LOG = np.array([0.01, 0.03, 0.1])
 GENERAL_SHARES = (0.12, 0.12, 0.06)
 GENERAL_USES_LEAST = 2
 """Other uses that tell what a setting does in general."""
+SETTINGS_LEAST = 3
+"""Of a figure, for the middle one to be what most do, where others have so many: of two, each lies as far from it as
+the other."""
 ELSEWHERE_ODDS = 4.0
 """So many times the odds that a setting does what it does in general, where programs elsewhere tell: with it two of
 three such figures follow them."""
@@ -99,10 +103,14 @@ def draws(figures: Sequence[Figure], prior: Prior, count: int = DRAWS) -> list[A
         _Places.for_figure(observed, *general) if np.isfinite(observed.effects.error).any() else None
         for observed, general in zip(figures, _in_general(figures, prior.elsewhere), strict=True)
     ]
-    weights = _weights([place for place in places if place is not None], prior)
+    # What a setting does not do to a database says nothing of a command beside a copy.
+    weights = {
+        kind: _weights([place for place in places if place is not None and place.figure.kind == kind], prior)
+        for kind in {figure.kind for figure in figures}
+    }
     return [
-        np.full((count, len(figure.settings)), np.nan) if posterior is None else posterior.draws(weights, count)
-        for figure, posterior in zip(figures, places, strict=True)
+        np.full((count, len(figure.settings)), np.nan) if place is None else place.draws(weights[figure.kind], count)
+        for figure, place in zip(figures, places, strict=True)
     ]
 
 
@@ -135,7 +143,7 @@ class _Places:
         rest = effects.error[index] - own
         q = (NOISE_BORDERS[1:] + NOISE_BORDERS[:-1]) / 2
         # σ² given s² is s² df / χ²(df).
-        factor = df[:, None] / np.maximum(2 * special.gammaincinv(df[:, None] / 2, q[None, :]), 1e-3)
+        factor = df[:, None] / np.maximum(2 * special.gamma_quantiles(df / 2, q), 1e-3)
         variance = own[:, None] * factor + rest[:, None]
         margin = 2 * float(np.sqrt(variance.max()))
         levels = np.linspace(mean.min() - margin, mean.max() + margin, LEVELS)
@@ -206,7 +214,7 @@ class _Places:
         # The inverse at each draw would take most of a run's judging: its curve is smooth.
         at_shares = np.linspace(0.0, 1.0, STALL_CURVE_POINTS)
         stalls, periods = effects.stalls[at] + 0.5, effects.periods[at] - effects.stalls[at] + 0.5
-        rate = np.interp(u, at_shares, special.betaincinv(stalls, periods, at_shares))
+        rate = np.interp(u, at_shares, special.beta_quantiles(stalls, periods, at_shares))
         known = effects.stalls > 0
         depth = float(effects.stall_depth[at] if effects.stalls[at] else effects.stall_depth[known].mean())
         return np.where(is_common, 0.0, np.log1p(-rate * (1 - depth)))
@@ -216,9 +224,9 @@ def _common_stalls(stalls: NDArray[np.intp], periods: NDArray[np.intp]) -> float
     """Probability that stalls strike all settings at one rate, as a neighbour on the host does: of two models with
     Jeffreys' prior for each rate."""
     s, n = stalls[periods > 0], periods[periods > 0]
-    alike = special.betaln(0.5 + s.sum(), 0.5 + (n - s).sum()) - special.betaln(0.5, 0.5)
-    apart = float((special.betaln(0.5 + s, 0.5 + n - s) - special.betaln(0.5, 0.5)).sum())
-    return float(special.expit(special.logit(P_COMMON_STALLS) + alike - apart))
+    alike = special.log_beta(0.5 + s.sum(), 0.5 + (n - s).sum()) - special.log_beta(0.5, 0.5)
+    apart = float((special.log_beta(0.5 + s, 0.5 + n - s) - special.log_beta(0.5, 0.5)).sum())
+    return special.logistic(math.log(P_COMMON_STALLS / (1 - P_COMMON_STALLS)) + float(alike) - apart)
 
 
 def _weights(places: Sequence[_Places], prior: Prior) -> dict[str, Array]:
@@ -247,10 +255,11 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
     such.
     """
     rows: dict[tuple[str, str, str], list[tuple[str, float, float]]] = {}
+    least = min(SETTINGS_LEAST, max((len(observed.settings) for observed in figures), default=0))
     for observed in figures:
         mean, error = observed.effects.mean, observed.effects.error
         good = np.isfinite(mean) & np.isfinite(error)
-        if good.sum() < 2:
+        if good.sum() < max(2, least):
             continue
         middle = float(np.median(mean[good]))
         for j in np.flatnonzero(good):
@@ -280,4 +289,4 @@ def _random_effects(others: Sequence[tuple[str, float, float]]) -> tuple[float, 
     spread = float((w * (y - centre) ** 2).sum()) - (len(y) - 1)
     between = max(0.0, spread / max(float(w.sum() - (w**2).sum() / w.sum()), 1e-12))
     w = 1 / (v + between)
-    return float((w * y).sum() / w.sum()), float(1 / w.sum()) + between / 2
+    return float((w * y).sum() / w.sum()), float(1 / w.sum()) + between

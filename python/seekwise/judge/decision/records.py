@@ -14,7 +14,7 @@ from seekwise.judge.decision.periods import AGAIN, BINS, BINS_PER_OCTAVE, JobPer
 from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import FLAT, usual_of
 from seekwise.judge.decision.table import Conditions, UseFigure
-from seekwise.judge.decision.verdicts import Difference, Judged, control, judge
+from seekwise.judge.decision.verdicts import TAILS, Difference, Judged, control, judge
 from seekwise.judge.model_error import model_error
 from seekwise.store.record import Phase, Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX, LivePlan
@@ -24,7 +24,6 @@ from seekwise.workload.study.uses import Use, UseMetric
 ADDED_LOG = 0.02
 """What a setting's place differs by from run to run on the same disk, whatever the rounds of one run show; of slow
 tails twice that. Seen between repeated runs of two minutes on a virtio disk."""
-TAILS = ("tail", "p99", "p999")
 UNWRITTEN_UNIT_BYTES = 1e8
 """Unwritten data before a period is counted in units of this size, as a quantity that explains scatter."""
 
@@ -88,25 +87,27 @@ def entries(records: Sequence[Record], plan: LivePlan) -> list[UseFigure]:
                         metric.purpose,
                         metric.work,
                         metric.kind,
-                        conditions=Conditions(
-                            f"{metric.kind} {metric.role}",
-                            model_error=model_error(metric.kind) if plan.provenance == "simulated" else 0.0,
-                            added_log=2 * ADDED_LOG if metric.kind in TAILS else ADDED_LOG,
-                            work=_work(use, metric),
-                        ),
+                        conditions=_conditions(use, metric, plan),
                     )
                 )
     return use_figures
 
 
-def _work(use: Use, metric: UseMetric) -> str:
-    """Of which programs elsewhere tell; slow tails of theirs were not compared, and requests that wait for nothing are
-    no program."""
-    if metric.kind in TAILS or any(job.program is None for job in use.job):
-        return ""
-    if metric.role == "background":
-        return "background"
-    return "alone" if len(use.foreground) == len(use.job) else "waiting"
+def _conditions(use: Use, metric: UseMetric, plan: LivePlan) -> Conditions:
+    """Of a background, as of requests, nothing is foretold; slow tails of programs elsewhere were not compared."""
+    program = next(job for job in use.job if job.name == metric.job).runs
+    age, is_foreground = "" if program is None else program.age, metric.role == "foreground"
+    work = ("waiting" if use.background else "alone") if is_foreground else "background"
+    is_told = program is not None and is_foreground
+    return Conditions(
+        f"{metric.kind} {metric.role}",
+        model_error=model_error(metric.kind) if plan.provenance == "simulated" else 0.0,
+        added_log=2 * ADDED_LOG if metric.kind in TAILS else ADDED_LOG,
+        work="" if metric.kind in TAILS or any(job.program is None for job in use.job) else work,
+        program=program.kind if program is not None and is_told else "",
+        age=age,
+        background=use.background if is_told else "",
+    )
 
 
 def merged(records: Sequence[Record], settings: Sequence[str], metric: UseMetric) -> Merged:
@@ -169,7 +170,7 @@ def prior_of(plan: LivePlan) -> Prior:
 def decided(records: Sequence[Record], plan: LivePlan) -> Decided:
     """The verdicts and choices of a live-switched run."""
     found, base, prior = entries(records, plan), plan.in_force.label, prior_of(plan)
-    judged = judge(found, base, prior, with_pairs=False)
+    judged = judge(found, base, prior)
     return with_choices(judged, base, plan.labels, control(found, base, prior))
 
 
@@ -201,4 +202,4 @@ def with_choices(
 def is_enough(decision: Decided, plan: LivePlan) -> bool:
     """Whether each answer that was asked for is expected to lose next to nothing."""
     asked = [decision.stated] if plan.group is not None else [decision.choice, *decision.by_purpose.values()]
-    return all(choices.regret_log(choice) < choices.REGRET_ENOUGH_LOG for choice in asked)
+    return all(choices.stake_log(choice) < choices.REGRET_ENOUGH_LOG for choice in asked)

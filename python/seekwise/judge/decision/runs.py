@@ -1,4 +1,4 @@
-"""Two live-switched runs against each other: the same setting before and after something changed.
+"""Two runs against each other, however they were made: the same setting before and after something changed.
 
 The same judge as of settings within a run, with the two runs as the settings. What differs from run to run whatever is
 set (the host, the place of the test files) is in no run's own noise, as the runs were not interleaved: a little is
@@ -11,17 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from seekwise.judge.decision.effects import Observed
 from seekwise.judge.decision.table import UseFigure
-from seekwise.judge.decision.verdicts import Judged, judge
+from seekwise.judge.decision.verdicts import Judged, Word, judge
 from seekwise.judge.rule import ROUNDS_MIN
 
-UNCONFIRMED = "unconfirmed"
-DIFFERENCES = {"regression", "improvement"}
+DIFFERENCES = {"better", "worse"}
 PAIRS_LEAST = 2
 
 
@@ -40,12 +39,11 @@ class UseChange:
     ratio: float
     low: float
     high: float
-    outcome: str
-    """regression, improvement, unconfirmed (shown by some pairs of runs only), same (within the threshold),
-    undecided"""
+    verdict: Word | Literal["unconfirmed"]
+    """Of the second run: better, same, worse or unknown; unconfirmed where only some pairs of runs show a difference."""
     unit: str = ""
     before: float | None = None
-    """Values of both runs; of several pairs, of the newest."""
+    """Values of both runs, of which `ratio` is made; of several pairs their geometric means."""
     after: float | None = None
 
 
@@ -82,70 +80,70 @@ class TwoRuns:
         return Observed(self.settings, which, nothing, np.concatenate(parts), nothing, nothing - 1)
 
 
-def changes(base: Sequence[UseFigure], new: Sequence[UseFigure], settings: Sequence[str]) -> list[UseChange]:
-    """Every use and metric that both runs judged, under each of these settings; one table, estimated together."""
+def changes(base: Sequence[UseFigure], new: Sequence[UseFigure]) -> list[UseChange]:
+    """Every use and metric that both runs have, under each setting that both have; one table, estimated together."""
     others = {(figure.use, figure.metric): figure for figure in new}
     rows = []
     for entry in base:
         other = others.get((entry.use, entry.metric))
         if other is None:
             continue
-        for setting in settings:
-            if all(setting in side.figures.settings and side.figures.rounds(setting) for side in (entry, other)):
+        for setting in entry.figures.settings:
+            if entry.figures.rounds(setting) and setting in other.figures.settings and other.figures.rounds(setting):
                 conditions = replace(entry.conditions, added_log=RUN_TO_RUN_LOG)
                 rows.append((setting, replace(entry, figures=TwoRuns((entry, other), setting), conditions=conditions)))
-    judged = judge([entry for _, entry in rows], BEFORE, with_pairs=False)
-    return [
-        _change(row, setting)
-        for (setting, _), row in zip(rows, judged, strict=True)
-        if min(len(row.figures.rounds(name)) for name in (BEFORE, AFTER)) >= ROUNDS_MIN
-    ]
-
-
-OUTCOMES = {"better": "improvement", "worse": "regression", "same": "same", "unknown": "undecided"}
+    judged = judge([entry for _, entry in rows], BEFORE)
+    return [_change(row, setting) for (setting, _), row in zip(rows, judged, strict=True)]
 
 
 def _change(judged: Judged, setting: str) -> UseChange:
     after, before = judged.standing(AFTER), judged.standing(BEFORE)
     assert after is not None and before is not None
+    is_enough = judged.conditions.exact or min(before.rounds, after.rounds) >= ROUNDS_MIN
+    ratio, low, high = after.ratio or math.nan, after.low or math.nan, after.high or math.nan
+    if before.value and after.value and low <= high:
+        # The estimate leans on other figures where this one is little known. What is said beside its values does not contradict them.
+        ratio = after.value / before.value
+        is_enough = is_enough and low <= ratio <= high
+        low, high = min(low, ratio), max(high, ratio)
     return UseChange(
         judged.use,
         judged.metric,
         setting,
         judged.more_is_better,
         judged.threshold,
-        after.ratio or math.nan,
-        after.low or math.nan,
-        after.high or math.nan,
-        OUTCOMES[after.verdict],
+        ratio,
+        low,
+        high,
+        after.verdict if is_enough else "unknown",
         judged.unit,
         before.value,
         after.value,
     )
 
 
-def together(outcomes: Sequence[str], *, needs_confirmation: bool) -> str:
-    """The outcome of several pairs of runs, the newest last.
+def _together(same: Sequence[UseChange], *, needs_confirmation: bool) -> Word | Literal["unconfirmed"]:
+    """The verdict of several pairs of runs, the newest last.
 
-    What differs from run to run whatever is set is not in the noise of one run. So a difference is a regression or an
-    improvement where all of at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed`
-    where some do.
+    What differs from run to run whatever is set is not in the noise of one run. So the second run is better or worse
+    where all of at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`), and `unconfirmed` where some
+    do.
     """
-    kinds = set(outcomes)
-    if len(kinds) == 1 and not (kinds & DIFFERENCES and needs_confirmation and len(outcomes) < PAIRS_LEAST):
-        return outcomes[-1]
-    if kinds & DIFFERENCES:
-        return UNCONFIRMED
-    return "undecided" if "undecided" in kinds else "small"
+    kinds = {change.verdict for change in same}
+    if len(kinds) == 1 and not (kinds & DIFFERENCES and needs_confirmation and len(same) < PAIRS_LEAST):
+        return same[-1].verdict
+    return "unconfirmed" if kinds & DIFFERENCES else "unknown"
 
 
-def mean_interval(intervals: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
-    """Geometric mean of the ratios, the widest interval; the newest where fewer than two are known."""
-    known = [interval for interval in intervals if all(math.isfinite(end) and end > 0 for end in interval)]
+def _over(same: Sequence[UseChange]) -> UseChange:
+    """Geometric means and the widest interval of all pairs; the newest alone where fewer than two are known."""
+    known = [change for change in same if change.low > 0 and math.isfinite(change.high)]
     if len(known) < 2:
-        return intervals[-1]
-    ratios, lows, highs = zip(*known, strict=True)
-    return math.exp(sum(map(math.log, ratios)) / len(known)), min(lows), max(highs)
+        return same[-1]
+    columns = ([getattr(change, name) for change in known] for name in ("ratio", "before", "after"))
+    means = [math.exp(sum(map(math.log, column)) / len(column)) if all(column) else column[-1] for column in columns]
+    low, high = min(change.low for change in known), max(change.high for change in known)
+    return replace(same[-1], ratio=means[0], low=low, high=high, before=means[1], after=means[2])
 
 
 def over_pairs(pairs: Sequence[Sequence[UseChange]], *, needs_confirmation: bool) -> list[UseChange]:
@@ -154,7 +152,6 @@ def over_pairs(pairs: Sequence[Sequence[UseChange]], *, needs_confirmation: bool
     for newest in pairs[-1]:
         key = (newest.use, newest.metric, newest.setting)
         same = [change for pair in pairs for change in pair if (change.use, change.metric, change.setting) == key]
-        outcome = together([change.outcome for change in same], needs_confirmation=needs_confirmation)
-        ratio, low, high = mean_interval([(change.ratio, change.low, change.high) for change in same])
-        changes.append(replace(newest, outcome=outcome, ratio=ratio, low=low, high=high))
+        verdict = _together(same, needs_confirmation=needs_confirmation)
+        changes.append(replace(_over(same), verdict=verdict))
     return changes

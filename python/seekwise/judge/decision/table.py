@@ -58,10 +58,14 @@ class Conditions:
     """Standard deviation of a setting's place from run to run that the rounds of one run do not show."""
     unsteady: Mapping[str, str] = field(default_factory=dict)
     """{setting: reason} of what did not reach steady state: it may lose, but not win."""
-    unusable: Mapping[str, int] = field(default_factory=dict)
-    """{setting: values left out, because they have no logarithm}."""
     work: str = ""
-    """Of which programs measured elsewhere tell: `waiting`, a person waits for it while other work goes on; `background`, that other work; `alone`."""
+    """What tells of what: `waiting`, a person waits for it while other work goes on; `background`, that other work; `alone`.
+    Of programs measured elsewhere and of other figures only those of the same work tell."""
+    program: str = ""
+    """The kind of programs that a unit is one of (`kinds.toml`); empty: of none."""
+    age: str = ""
+    background: str = ""
+    """What goes on beside it: `copy`, `4 readers`; empty: nothing, or what is not known."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,12 @@ class UseFigure:
     def sign(self) -> float:
         """1 where more is better, −1 where less is."""
         return 1.0 if self.more_is_better else -1.0
+
+    @property
+    def part(self) -> str:
+        """What figures are averaged by: the kind of programs and what goes on beside them; else the use."""
+        about = self.conditions
+        return f"{about.program} with {about.background or 'nothing'}" if about.program else self.use
 
     @property
     def limit_log(self) -> float:

@@ -13,21 +13,20 @@ Every probability comes from one posterior of all entries of the table (`posteri
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.judge.decision import posterior
+from seekwise.judge.decision import next_program, posterior
 from seekwise.judge.decision.effects import Effects, Observed, estimate, shared, with_trades
+from seekwise.judge.decision.next_program import Next, of_draws
 from seekwise.judge.decision.periods import AGAIN, Merged
 from seekwise.judge.decision.posterior import Prior
 from seekwise.judge.decision.priors import SET_UPS
 from seekwise.judge.decision.table import Conditions, UseFigure, Values
-from seekwise.judge.observation import Verdict
 from seekwise.judge.rule import (
     INTERVAL_TAIL,
     P_BETTER,
@@ -35,14 +34,14 @@ from seekwise.judge.rule import (
     P_LIKELY,
     P_SAME,
     ROUNDS_MIN,
-    RULE_VERSION,
     SAME_BOUNDS,
-    WINNERS_WRONG,
 )
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 
 Array = NDArray[np.float64]
 Word = Literal["better", "same", "worse", "unknown"]
+TAILS = ("tail", "p99", "p999")
+"""Kinds of figures of the slowest units: of the next program's nothing is foretold."""
 DRAWS_OF_MANY = 1000
 MANY_ENTRIES = 60
 LARGEST_LOG = 700.0
@@ -109,9 +108,11 @@ class CandidateVerdict:
     high: float | None
     """90 % interval of the ratio."""
     p_better: float | None
-    """Probability that it is better than what is in force, and that it is worse."""
+    """Probability that it is better than what is in force, and that it is worse; null for what is in force itself."""
     p_worse: float | None
     rounds: int
+    next: Next | None = None
+    """What it does to the next program of the use's kind; null for what is in force, and for figures of no kind."""
     bound: float | None = None
     """With `same`: the share within which the two lie."""
     is_within_model: bool = False
@@ -133,8 +134,8 @@ class Judged(UseFigure):
     """Of a slow tail, where it lies."""
     draws: Array = field(default_factory=lambda: np.zeros((1, 0)), repr=False, compare=False)
     """[draw, setting] ln goodness from the posterior, up to a constant; NaN where a setting has no value."""
-    verdicts: tuple[Verdict, ...] = ()
-    """Of every pair."""
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    """{setting: ln by which programs of the kind differ in what it does to them}; empty where nothing is foretold."""
 
     @property
     def counts(self) -> bool:
@@ -153,6 +154,14 @@ class Judged(UseFigure):
         """Draws of how much better a setting is than another (the one in force), as ln goodness; None where either was not measured."""
         mine, theirs = self._drawn(setting), self._drawn(self.base if other is None else other)
         return None if mine is None or theirs is None else mine - theirs
+
+    def next_gain(self, setting: str) -> Array | None:
+        """The same against what is in force for the next program of the kind; None where nothing is foretold."""
+        gain = self.gain(setting) if setting in self.spreads else None
+        if gain is None:
+            return None
+        own = math.sqrt(2) * self.spreads[setting] * next_program.luck(self.part, setting, len(gain))
+        return next_program.typical_share(self.conditions.program) * gain + own
 
     def _drawn(self, setting: str) -> Array | None:
         names = self.figures.settings
@@ -195,16 +204,43 @@ class Judged(UseFigure):
         return any(standing.verdict == "unknown" for standing in self.standings)
 
 
-def judge(
-    entries: Sequence[UseFigure], base: str | None = None, prior: Prior = SET_UPS, *, with_pairs: bool = True
-) -> list[Judged]:
+def judge(entries: Sequence[UseFigure], base: str | None = None, prior: Prior = SET_UPS) -> list[Judged]:
     """Every candidate of every entry. The entries are one table: they are estimated together.
 
     `base`: the setting in force; without it, or where it did not run, the first one of an entry.
     """
     drawn = _without_starved(entries, _drawn(entries, prior))
-    judged = [_judged(entry, effects, draws, base) for entry, (effects, draws) in zip(entries, drawn, strict=True)]
-    return _with_pairs(judged) if with_pairs else judged
+    return _with_next(
+        [_judged(entry, effects, draws, base) for entry, (effects, draws) in zip(entries, drawn, strict=True)]
+    )
+
+
+def _with_next(judged: Sequence[Judged]) -> list[Judged]:
+    """With what each setting does to the next program of a kind."""
+    effects: dict[tuple[str, str], float] = {}
+    mine = [entry for entry in judged if entry.conditions.program and entry.counts and entry.kind not in TAILS]
+    for entry in mine:
+        for name in entry.figures.settings:
+            gain = entry.gain(name)
+            key = (name, entry.conditions.background)
+            sure = 0.0 if gain is None else abs(float(gain.mean())) - float(gain.std())
+            effects[key] = max(effects.get(key, 0.0), sure)
+    return [_foretold(entry, effects) if any(entry is one for one in mine) else entry for entry in judged]
+
+
+def _foretold(entry: Judged, effects: Mapping[tuple[str, str], float]) -> Judged:
+    about = entry.conditions
+    spreads = {
+        name: next_program.spread_log(about.program, about.background, effects[name, about.background])
+        for name in entry.figures.settings
+        if name != entry.base
+    }
+    entry = replace(entry, spreads=spreads)
+    standings = [
+        replace(one, next=None if (gain := entry.next_gain(one.setting)) is None else of_draws(gain, entry.sign))
+        for one in entry.standings
+    ]
+    return replace(entry, standings=tuple(standings))
 
 
 def of_any(parts: Sequence[Sequence[Judged]], base: str) -> list[Judged]:
@@ -242,26 +278,6 @@ def of_any(parts: Sequence[Sequence[Judged]], base: str) -> list[Judged]:
         )
         judged.append(_judged(entry, None, draws, base))
     return judged
-
-
-def _with_pairs(judged: Sequence[Judged]) -> list[Judged]:
-    """With a verdict of every pair. A table names winners as long as few of them are expected to be wrong (`rule.WINNERS_WRONG`)."""
-    compared = [
-        [(a, b, entry.difference(a, b)) for a, b in combinations(entry.figures.settings, 2)] for entry in judged
-    ]
-    doubts = sorted(
-        1 - max(known.p_better, known.p_worse)
-        for entry, pairs in zip(judged, compared, strict=True)
-        for _, _, known in pairs
-        if known is not None and known.bound > entry.threshold
-    )
-    means = np.cumsum(doubts) / np.arange(1, len(doubts) + 1)
-    most = max((doubt for doubt, mean in zip(doubts, means, strict=True) if mean <= WINNERS_WRONG), default=-1.0)
-    most = min(most, 1 - P_BETTER)
-    return [
-        replace(entry, verdicts=tuple(_pair(entry, a, b, known, most) for a, b, known in pairs))
-        for entry, pairs in zip(judged, compared, strict=True)
-    ]
 
 
 def control(entries: Sequence[UseFigure], base: str, prior: Prior = SET_UPS) -> list[tuple[UseFigure, Difference]]:
@@ -372,16 +388,16 @@ def _standing(judged: Judged, effects: Effects | None, index: int, name: str) ->
     word: Word = "same" if name == judged.base else known.word if known is not None and enough else "unknown"
     if word == "better" and name in judged.conditions.unsteady:
         word = "unknown"
-    ratios = _ratios(known, judged.more_is_better) if known is not None else (None, None, None)
+    ends = ratios(known, judged.more_is_better) if known is not None else (None, None, None)
     return CandidateVerdict(
         setting=name,
         verdict=word,
         value=math.exp(value) if math.isfinite(value) else None,
-        ratio=ratios[0],
-        low=ratios[1],
-        high=ratios[2],
-        p_better=None if known is None else round(known.p_better, 3),
-        p_worse=None if known is None else round(known.p_worse, 3),
+        ratio=ends[0],
+        low=ends[1],
+        high=ends[2],
+        p_better=None if known is None or name == judged.base else round(known.p_better, 3),
+        p_worse=None if known is None or name == judged.base else round(known.p_worse, 3),
         rounds=_rounds(judged, name),
         bound=known.bound if known is not None and word == "same" and math.isfinite(known.bound) else None,
         is_within_model=known is not None and known.is_within_model and abs(known.mean) > NOTHING_LOG,
@@ -390,7 +406,7 @@ def _standing(judged: Judged, effects: Effects | None, index: int, name: str) ->
     )
 
 
-def _ratios(known: Difference, more_is_better: bool) -> tuple[float, float, float]:
+def ratios(known: Difference, more_is_better: bool) -> tuple[float, float, float]:
     """(ratio, low, high) of the value itself."""
     if more_is_better:
         return math.exp(known.mean), math.exp(known.low), math.exp(known.high)
@@ -400,39 +416,3 @@ def _ratios(known: Difference, more_is_better: bool) -> tuple[float, float, floa
 def _rounds(entry: UseFigure, setting: str) -> int:
     """Rounds with a value; what is in force may have two in one."""
     return len({number % AGAIN for number in entry.figures.rounds(setting)})
-
-
-def _pair(judged: Judged, a: str, b: str, known: Difference | None, doubt_most: float) -> Verdict:
-    """a against b, in the words of a table of pairs. `doubt_most`: of a winner, the largest probability that it is none."""
-    rounds = len(set(judged.figures.rounds(a)) & set(judged.figures.rounds(b)))
-    enough = judged.conditions.exact or min(len(judged.figures.rounds(a)), len(judged.figures.rounds(b))) >= ROUNDS_MIN
-    word: Literal["clear", "small", "tie", "undecided"] = "undecided"
-    winner, unsteady = None, tuple(name for name in (a, b) if name in judged.conditions.unsteady)
-    if known is not None and enough:
-        surely = 1 - max(known.p_better, known.p_worse) <= doubt_most
-        better = a if known.p_better > known.p_worse else b
-        if known.bound <= judged.threshold:
-            word = "small" if surely and abs(known.mean) > 0 else "tie"
-        elif surely:
-            word, winner = "clear", better
-        if unsteady and word != "undecided" and (winner is None or winner in unsteady):
-            # What was not steady may lose; it neither wins nor ties.
-            word, winner = "undecided", None
-    ratio, low, high = _ratios(known, judged.more_is_better) if known is not None else (math.nan,) * 3
-    return Verdict(
-        table=judged.table,
-        combination=judged.use,
-        metric=judged.metric,
-        setting_a=a,
-        setting_b=b,
-        winner=winner,
-        word=word,
-        ratio=ratio,
-        ratio_low=low,
-        ratio_high=high,
-        p_better=None if known is None else round(known.p_better, 3),
-        p_worse=None if known is None else round(known.p_worse, 3),
-        repetitions=rounds,
-        rule_version=RULE_VERSION,
-        unsteady=unsteady if word == "undecided" else (),
-    )

@@ -14,9 +14,7 @@
 | `tuned` | the active TuneD profile with everything that it includes |
 | `saptune` | `[block]` sections of SUSE's saptune notes |
 | `modprobe` | options of modules, in modprobe.d(5) and on the boot line |
-| `iscsi` | records of open-iscsi |
-| `udisks` | a drive's file in /etc/udisks2 |
-| `sysctl` | sysctl.conf(5), whose lines for sysfs do nothing |
+| `keyed` | files of udisks2, open-iscsi, sysctl, multipath, and of databases that tune their drives |
 | `sysconfig` | ktune of RHEL 5 and 6, sapconf, laptop-mode |
 | `tlp` | `DISK_IOSCHED` of TLP |
 | `scripts` | rc.local, init scripts, unit files and cron tables that write to devices' files; `shell` goes through their text |
@@ -31,6 +29,7 @@ scripts. The last one that sets an attribute wins; udev comes back each time a d
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from seekwise.linux.block_device import Stack
@@ -39,19 +38,17 @@ from seekwise.linux.setters import (
     effect,
     elsewhere,
     hdparm,
-    iscsi,
+    keyed,
     mdadm,
     modprobe,
     saptune,
     scripts,
     sysconfig,
-    sysctl,
     sysfs_conf,
     tlp,
     tmpfiles,
     tuned,
     udev_rules,
-    udisks,
 )
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.package import owner
@@ -60,22 +57,24 @@ from seekwise.linux.tree import Tree
 
 __all__ = ["SOURCES", "Ineffective", "Setter", "Survey", "find_setters", "owner", "survey"]
 
-SOURCES = {
-    "boot": boot_line,
-    "modprobe": modprobe,
-    "iscsi": iscsi,
-    "mdadm": mdadm,
-    "udev": udev_rules,
-    "hdparm": hdparm,
-    "sysfs.conf": sysfs_conf,
-    "tmpfiles": tmpfiles,
-    "tuned": tuned,
-    "saptune": saptune,
-    "sysconfig": sysconfig,
-    "tlp": tlp,
-    "udisks": udisks,
-    "sysctl": sysctl,
-    "script": scripts,
+SOURCES: dict[str, Callable[[Reading], Iterable[Setter]]] = {
+    "boot": boot_line.read,
+    "modprobe": modprobe.read,
+    "iscsi": keyed.iscsi,
+    "mdadm": mdadm.read,
+    "multipath": keyed.multipath,
+    "udev": udev_rules.read,
+    "hdparm": hdparm.read,
+    "sysfs.conf": sysfs_conf.read,
+    "tmpfiles": tmpfiles.read,
+    "tuned": tuned.read,
+    "saptune": saptune.read,
+    "sysconfig": sysconfig.read,
+    "tlp": tlp.read,
+    "tuner": keyed.tuners,
+    "udisks": keyed.udisks,
+    "sysctl": keyed.sysctl,
+    "script": scripts.read,
 }
 
 
@@ -108,11 +107,11 @@ class Survey:
 def survey(tree: Tree, stack: Stack) -> Survey:
     """Who sets what on the devices of `stack`, within the bounds of `reading`."""
     reading = Reading(tree, stack)
-    found = [setter for kind, source in SOURCES.items() for setter in reading.source(kind, source.read)]
+    found = [setter for kind, source in SOURCES.items() for setter in reading.source(kind, source)]
     reading.look_through(elsewhere.look)
     acting, idle = effect.divide(tuple(sorted(found, key=lambda setter: setter.rank)), stack)
     dead = effect.through_rules(reading.ineffective, acting)
-    return Survey(acting, (*dead, *idle), reading.files, reading.left_out)
+    return Survey(acting, (*dead, *idle), reading.files, (*reading.left_out, *filter(None, [tree.spent])))
 
 
 def find_setters(tree: Tree, stack: Stack) -> tuple[Setter, ...]:

@@ -20,6 +20,9 @@ KIND_NAMES = {
     "saptune": "saptune note",
     "tlp": "TLP",
     "udisks": "udisks2",
+    "multipath": "multipath.conf",
+    "redpanda": "redpanda-tuner.service,",
+    "scylla": "scylla-server.service,",
     "iscsi": "open-iscsi",
     "sysctl": "sysctl",
     "ktune": "ktune",
@@ -44,7 +47,7 @@ class Setter:
     """A file that sets an attribute. `attribute` is relative to the device's folder in sysfs (`queue/scheduler`);
     `value` as it would be written."""
 
-    HIDDEN: ClassVar = ("rank", "at_least", "on_change")
+    HIDDEN: ClassVar = ("rank", "at_least", "on_change", "look")
 
     kind: str
     file: str
@@ -60,6 +63,8 @@ class Setter:
     on_change: bool = False
     """A udev rule that acts at each change of the device too: whenever a program closes it after writing, for
     example."""
+    look: str = ""
+    """Why the line alone does not say what happens (`under a condition`): a person must look there."""
 
     @property
     def place(self) -> str:
@@ -68,7 +73,11 @@ class Setter:
 
     @property
     def text(self) -> str:
-        """`udev rule /etc/udev/rules.d/60-io.rules:3`."""
+        """`udev rule /etc/udev/rules.d/60-io.rules:3`; of a script's line that depends on more than itself, where to
+        look."""
+        if self.look:
+            name = self.attribute.rpartition("/")[2]
+            return f"line {self.line} of {self.file} writes {name} ({self.look}: look there)"
         return f"{KIND_NAMES[self.kind]} {self.place}"
 
     @property
@@ -117,6 +126,17 @@ class Ineffective:
         return f"{KIND_NAMES[self.kind]} {self.place} does not act: {self.reason}"
 
 
+QUEUE_NUMBERS = (
+    "nr_requests",
+    "max_sectors_kb",
+    "nomerges",
+    "rq_affinity",
+    "wbt_lat_usec",
+    "rotational",
+    "iostats",
+    "add_random",
+)
+"""Attributes of a queue that the kernel reads with kstrtoul or kstrtol: `1M` is refused."""
 UNKNOWN_VALUE = "?"
 """A script computes the value: it may be any."""
 LONGEST_NUMBER = 20

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Ineffective, Setter
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import Reading
 
 FILES = (
@@ -39,27 +39,17 @@ def read(reading: Reading) -> Iterator[Setter]:
                     "boot", file, number, device.name, "queue/scheduler", elevator, (assignment.BOOT, 0, "", 0)
                 )
         if not single_queue(stack):
-            since = (
-                "since Linux 5.0"
-                if kernel_version(stack.kernel) >= (5, 0)
-                else f"kernel {stack.kernel} has multi-queue schedulers alone, and they"
-            )
-            reading.ineffective.append(
-                Ineffective(
-                    "boot", file, number, None, "queue/scheduler", elevator,
-                    f"{since} the kernel ignores elevator=" if since.startswith("since") else f"{since} ignore elevator=",
-                    "a udev rule sets it: `seekwise apply --persist udev`",
-                )
-            )  # fmt: skip
+            reason = "since Linux 5.0 the kernel ignores elevator="
+            if kernel_version(stack.kernel) < (5, 0):
+                reason = f"kernel {stack.kernel} has multi-queue schedulers alone, and they ignore elevator="
+            instead = "a udev rule sets it: `seekwise apply --persist udev`"
+            reading.idle(file, number, None, "queue/scheduler", elevator, reason, instead)
     elif setters := _not_yet(reading):
-        reading.ineffective.append(
-            Ineffective(
-                "boot", *setters[:2], None, "queue/scheduler", setters[2], "the running kernel was started without it",
-                "`update-grub` (or the boot loader's own command) and a restart"
-                if single_queue(stack)
-                else "a udev rule: multi-queue kernels ignore elevator= (`seekwise apply --persist udev`)",
-            )
-        )  # fmt: skip
+        instead = "a udev rule: multi-queue kernels ignore elevator= (`seekwise apply --persist udev`)"
+        if single_queue(stack):
+            instead = "`update-grub` (or the boot loader's own command) and a restart"
+        reason = "the running kernel was started without it"
+        reading.idle(*setters[:2], None, "queue/scheduler", setters[2], reason, instead)
     for device in stack.devices.values():
         if device.transport in ("sata", "ata") and noncq(line, device):
             file, number = origin(reading, "noncq")
@@ -132,7 +122,6 @@ def _in_folders(reading: Reading) -> list[str]:
 
 def _lines(reading: Reading, files: Iterable[str]) -> Iterator[tuple[str, int, str]]:
     for file in files:
-        for number, text in enumerate(reading.text(file).splitlines(), 1):
-            reading.spend(1)
+        for number, text in reading.lines(file):
             if not text.lstrip().startswith("#"):
                 yield file, number, text

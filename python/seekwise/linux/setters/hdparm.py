@@ -19,11 +19,10 @@ from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import Reading
-from seekwise.linux.setters.shell import Shell
+from seekwise.linux.setters.shell import Search
 
 FILE = "/etc/hdparm.conf"
 RULES = ("/usr/lib/udev/rules.d/85-hdparm.rules", "/lib/udev/rules.d/85-hdparm.rules")
-LONGEST_LINE = 4096
 OPENRC = "/etc/conf.d/hdparm"
 ARGUMENTS = re.compile(r"\s*(\w{1,40})_args=[\"']?([^\"'#]{0,400})[\"']?")
 AFTER_UDEV = assignment.UDEV + 0.5
@@ -38,27 +37,25 @@ def read(reading: Reading) -> Iterator[Setter]:
 
 def _openrc(reading: Reading) -> Iterator[Setter]:
     starts = any("hdparm" in reading.names(f"/etc/runlevels/{level}") for level in ("boot", "default"))
-    for number, line in enumerate(reading.text(OPENRC).splitlines(), 1):
-        if (match := ARGUMENTS.match(line[:LONGEST_LINE])) is None:
+    for number, line in reading.lines(OPENRC):
+        if (match := ARGUMENTS.match(line)) is None:
             continue
         for device in reading.stack.devices.values():
             if device.kind != "disk" or match[1] not in (device.name, "all", "pata_all", "sata_all"):
                 continue
-            for write in Shell(reading, OPENRC).script(f"hdparm {match[2]} /dev/{device.name}", None, number):
+            for write in Search(reading, OPENRC).run(f"hdparm {match[2]} /dev/{device.name}", number):
                 rank = (assignment.SCRIPT, 0, OPENRC, number)
                 yield Setter("hdparm", OPENRC, number, write.device, write.attribute, write.value, rank, certain=starts)
 
 
 def _debian(reading: Reading) -> Iterator[Setter]:
-    text = reading.text(FILE)
     installed = any(reading.tree.exists(rule) for rule in RULES)
     drives = [
         drive for drive in reading.stack.devices.values() if drive.kind == "disk" and drive.transport in ("sata", "ata")
     ]
     block: str | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        reading.spend(1)
-        line = line[:LONGEST_LINE].partition("#")[0].strip()
+    for number, line in reading.lines(FILE):
+        line = line.partition("#")[0].strip()
         if line.endswith("{"):
             block = line[:-1].strip()
         elif line == "}":

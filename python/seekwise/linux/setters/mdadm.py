@@ -18,17 +18,12 @@ FILES = ("/etc/mdadm.conf", "/etc/mdadm/mdadm.conf")
 FOLDERS = ("/etc/mdadm.conf.d", "/etc/mdadm/mdadm.conf.d")
 BEFORE_UDEV = assignment.UDEV - 0.5
 """mdadm writes them as it assembles the array, before the change event with which udev's rules meet a usable array."""
-LONGEST_LINE = 4096
 
 
 def read(reading: Reading) -> Iterator[Setter]:
     """What SYSFS lines set on each array that they name."""
     arrays = [device for device in reading.stack.devices.values() if device.kind == "md"]
-    files = [
-        *FILES,
-        *(f"{folder}/{name}" for folder in FOLDERS for name in reading.names(folder) if name.endswith(".conf")),
-    ]
-    for file in files:
+    for file in (*FILES, *reading.configs(*FOLDERS)):
         for number, words in _lines(reading, file):
             if words[0].lower()[:5] != "sysfs":
                 continue
@@ -47,9 +42,7 @@ def read(reading: Reading) -> Iterator[Setter]:
 def _lines(reading: Reading, file: str) -> Iterator[tuple[int, list[str]]]:
     """Each line's words with those of the lines that go on with white space."""
     current: tuple[int, list[str]] | None = None
-    for number, line in enumerate(reading.text(file).splitlines(), 1):
-        reading.spend(1)
-        line = line[:LONGEST_LINE]
+    for number, line in reading.lines(file):
         words = line.partition("#")[0].split()
         if not words:
             continue

@@ -4,6 +4,7 @@ line.
 options libata force=noncq                 a SATA drive takes one command at a time
 options qla2xxx ql2xmaxqdepth=64           commands that a LUN behind this Fibre Channel adapter takes at once
 options zfs zfs_vdev_scheduler=none        ZFS set the scheduler of its disks itself, until 0.8.2
+options usb-storage quirks=152d:0578:u     this USB bridge without UAS: one command at a time (as `blacklist uas`, of all of them)
 options scsi_mod use_blk_mq=0              the single queue, until Linux 4.20 (commit f664a3cc17b7)
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.members import zfs_members
 from seekwise.linux.setters import assignment
@@ -24,7 +26,6 @@ DEPTH_OPTIONS = {"lpfc": "lpfc_lun_queue_depth", "qla2xxx": "ql2xmaxqdepth"}
 """Linux drivers/scsi/lpfc/lpfc_attr.c and qla2xxx/qla_os.c: the depth of each LUN when it is found."""
 WITHOUT_SCHEDULER = (0, 8, 3)
 """OpenZFS release that no longer changes schedulers ("Remove zfs_vdev_elevator module option", 9e17e6f)."""
-LONGEST_LINE = 4096
 
 
 def read(reading: Reading) -> Iterator[Setter]:
@@ -38,6 +39,11 @@ def read(reading: Reading) -> Iterator[Setter]:
         elif (module, option) == ("libata", "force") and file.startswith(FOLDERS):
             for device in stack.devices.values():
                 if device.transport in ("sata", "ata") and noncq(f"libata.force={value}", device):
+                    yield _setter(file, line, device.name, "device/queue_depth", "1")
+        elif (module, option) in NO_UAS:
+            for device in stack.devices.values():
+                without = device.driver == "usb-storage" and device.queue_depth is not None
+                if without and (option == "blacklist" or _is_quirk(value, reading, device)):
                     yield _setter(file, line, device.name, "device/queue_depth", "1")
         elif option in ("zfs_vdev_scheduler", "zfs_vdev_elevator") and value not in ("", "none"):
             release = kernel_version(reading.tree.text("/sys/module/zfs/version"))
@@ -55,13 +61,31 @@ def read(reading: Reading) -> Iterator[Setter]:
             _note(reading, file, line, value, reason, instead)
 
 
+NO_UAS = frozenset({("usb_storage", "quirks"), ("uas", "blacklist")})
+"""Module and option."""
+
+
+def _is_quirk(value: str, reading: Reading, device: BlockDevice) -> bool:
+    """Whether `VID:PID:flags,…` has `u`, which keeps UAS away, for the device's bridge (usb-storage.quirks, Linux
+    kernel-parameters.txt)."""
+    folder = reading.tree.resolve(f"/sys/block/{device.name}") or ""
+    ids = ""
+    while folder.startswith("/sys/devices/") and not ids:
+        numbers = [reading.attribute(f"{folder}/{name}") for name in ("idVendor", "idProduct")]
+        ids = ":".join(number.strip().lower() for number in numbers if number)
+        folder = folder.rpartition("/")[0]
+    entries = (entry.lower().rpartition(":") for entry in value.split(","))
+    return any(name == ids and "u" in flags for name, _, flags in entries)
+
+
 def _setter(file: str, line: int | None, device: str, attribute: str, value: str) -> Setter:
-    return Setter("modprobe", file, line, device, attribute, value, (assignment.BOOT, 2, file, line or 0))
+    kind = "modprobe" if file.startswith(FOLDERS) else "boot"
+    return Setter(kind, file, line, device, attribute, value, (assignment.BOOT, 2, file, line or 0))
 
 
 def _note(reading: Reading, file: str, line: int | None, value: str, reason: str, instead: str) -> None:
     kind = "modprobe" if file.startswith(FOLDERS) else "boot"
-    reading.ineffective.append(Ineffective(kind, file, line, None, "queue/scheduler", value, reason, instead))
+    reading.note(Ineffective(kind, file, line, None, "queue/scheduler", value, reason, instead))
 
 
 def _options(reading: Reading) -> Iterator[tuple[str, str, str, str, int | None]]:
@@ -69,13 +93,19 @@ def _options(reading: Reading) -> Iterator[tuple[str, str, str, str, int | None]
     for folder in FOLDERS:
         for name in reading.names(folder):
             file = f"{folder}/{name}"
-            for number, line in enumerate(reading.text(file).splitlines() if name.endswith(".conf") else (), 1):
-                reading.spend(1)
-                words = line[:LONGEST_LINE].split()
+            for number, line in reading.lines(file) if name.endswith(".conf") else ():
+                words = line.split()
+                # `install MODULE /bin/false` keeps it away as a line `blacklist` does.
+                if words[:1] == ["blacklist"] or (words[:1] == ["install"] and words[-1].endswith(("/false", "/true"))):
+                    yield "".join(words[1:2]).replace("-", "_"), "blacklist", "", file, number
                 for word in words[2:] if words[:1] == ["options"] else ():
                     option, sign, value = word.partition("=")
                     if sign:
                         yield words[1].replace("-", "_"), option, value.strip("\"'"), file, number
     for word in (reading.attribute("/proc/cmdline") or "").split():
-        if match := re.fullmatch(r"([\w-]{1,40})\.(\w{1,60})=(.{0,200})", word):
+        if match := re.fullmatch(r"(?:module_|modprobe\.)blacklist=(.{1,200})", word):
+            yield from (
+                (name.replace("-", "_"), "blacklist", "", *origin(reading, word)) for name in match[1].split(",")
+            )
+        elif match := re.fullmatch(r"([\w-]{1,40})\.(\w{1,60})=(.{0,200})", word):
             yield match[1].replace("-", "_"), match[2], match[3], *origin(reading, word)

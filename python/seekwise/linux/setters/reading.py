@@ -6,6 +6,7 @@ what exceeds it is named as "not evaluated", and nothing of it is guessed.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,10 @@ FOUND = 20_000
 EXPANDED = 16_384
 """Characters of a value after substitution: udev's own longest line (UDEV_LINE_SIZE in systemd 252)."""
 NOTES = 20
+LONGEST_LINE = 4096
+MOST_IDLE = 1000
+"""Lines that do not act."""
+REBUILD = re.compile(r"/proc/sys/dev/raid/speed_limit_(min|max)")
 SCSI_PATH = re.compile(r"(/sys/(?:class/scsi_(?:device|disk)|bus/scsi/devices)/)([^/]{1,64})(?:/device(?=/|$))?(/.*)?")
 """A SCSI disk by its address."""
 GLANCED = 65_536
@@ -64,6 +69,8 @@ PLACES = {
     "tlp": ("TLP", "files of TLP"),
     "modprobe": ("module options", "files of modprobe.d"),
     "iscsi": ("open-iscsi", "files of open-iscsi"),
+    "multipath": ("multipath.conf", "files of multipath"),
+    "tuner": ("tuners of databases", "files of databases' tuners"),
     "udisks": ("udisks2", "files of udisks2"),
     "sysctl": ("sysctl", "files of sysctl"),
     "script": ("scripts and units", "scripts, units and cron tables"),
@@ -134,6 +141,27 @@ class Reading:
         except NotEvaluated as reason:
             self.leave_out("other files of configuration", None, str(reason))
 
+    def note(self, idle: Ineffective) -> None:
+        """Notes a line that does not act, once."""
+        if idle not in self.ineffective and len(self.ineffective) < MOST_IDLE:
+            self.ineffective.append(idle)
+
+    def idle(
+        self, file: str, line: int | None, device: str | None, attribute: str, value: str, reason: str, instead: str
+    ) -> None:
+        """Notes a line of the source that is being read as one that does not act."""
+        self.note(Ineffective(self.kind, file, line, device, attribute, value, reason, instead))
+
+    @contextlib.contextmanager
+    def evaluated(self, file: str, line: int) -> Iterator[None]:
+        """A line that cannot be evaluated is left out, and the next one read."""
+        try:
+            yield
+        except Exhausted:
+            raise
+        except NotEvaluated as reason:
+            self.leave_out(file, line, str(reason))
+
     def leave_out(self, file: str, line: int | None, reason: str) -> None:
         """Notes what was not evaluated; a reason once for each file, and only so many."""
         if (file, reason) not in self._left_out and len(self._left_out) < NOTES:
@@ -168,6 +196,22 @@ class Reading:
         self.files.setdefault(self.kind, []).append(file)
         self.spend(len(text) // 500)
         return text
+
+    def lines(self, file: str, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
+        """The lines of a configuration file with their numbers, cut where they are longer than any that is meant."""
+        for number, line in enumerate(self.text(file).splitlines(), 1):
+            self.spend(1)
+            yield number, line[:longest]
+
+    def found(self, file: str, *patterns: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+        """Lines that one of the patterns takes whole, by the first that does."""
+        for number, line in self.lines(file, 400):
+            if match := next((match for one in patterns if (match := one.fullmatch(line))), None):
+                yield number, match
+
+    def configs(self, *folders: str) -> list[str]:
+        """Files named *.conf of folders."""
+        return [f"{folder}/{name}" for folder in folders for name in self.names(folder) if name.endswith(".conf")]
 
     def glance(self, file: str) -> str:
         """A file's text, to see whether it is worth reading: not yet a place that was read."""
@@ -305,7 +349,12 @@ class Reading:
                 yield name, (self.tree.resolve(f"{self.nodes[name].folder}/device") or "").rpartition("/")[2]
 
     def settings(self, path: str, rule: str = "shell") -> Iterator[tuple[str, str]]:
-        """Device and attribute of each setting that a path, with a pattern or without, means."""
+        """Device and attribute of each setting that a path, with a pattern or without, means; the limits of a rebuild below
+        /proc/sys are those of each array without its own."""
+        if match := REBUILD.fullmatch(path):
+            yield from (
+                (each.name, f"md/sync_speed_{match[1]}") for each in self.stack.devices.values() if each.kind == "md"
+            )
         for place in self.places(path, rule):
             found = self.located(place)
             if found and (attribute := attribute_of(found[1])) and self.stack.devices[found[0]].kind != "partition":
@@ -315,12 +364,8 @@ class Reading:
         """Notes a line for a device that is not there: `sdX` of an example, or a drive of another machine."""
         match = re.fullmatch(r"/sys/(?:class/)?block/([\w!.-]{1,64})/((?:queue|device|md)/\w{1,64})", path)
         if match and match[1] not in self.nodes and (attribute := attribute_of(match[2])):
-            self.ineffective.append(
-                Ineffective(
-                    self.kind, file, line, None, attribute, value, f"there is no {match[1]} on this machine",
-                    "name a disk that is there, or match it by a property: `seekwise apply --persist udev`",
-                )
-            )  # fmt: skip
+            instead = "name a disk that is there, or match it by a property: `seekwise apply --persist udev`"
+            self.idle(file, line, None, attribute, value, f"there is no {match[1]} on this machine", instead)
 
     def name_of(self, node: str) -> str | None:
         """The device behind a path in /dev: its own name, or one of udev's links."""

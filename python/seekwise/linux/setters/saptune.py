@@ -11,12 +11,12 @@ values; an empty one leaves the setting alone. Which notes are applied stands in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import Reading, is_enabled
+from seekwise.linux.setters.sysconfig import on_disks
 
 CONFIGURATION = "/etc/sysconfig/saptune"
 NOTES = ("/etc/saptune/extra", "/var/lib/saptune/working/notes", "/usr/share/saptune/notes")
@@ -24,8 +24,6 @@ OVERRIDES = "/etc/saptune/override"
 ATTRIBUTES = {
     "IO_SCHEDULER": "queue/scheduler", "NRREQ": "queue/nr_requests", "READ_AHEAD_KB": "queue/read_ahead_kb", "MAX_SECTORS_KB": "queue/max_sectors_kb",
 }  # fmt: skip
-DEVICES = re.compile(r"(?:sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|dm-\d+)")
-LONGEST_LINE = 4096
 NOTES_MAX = 100
 
 
@@ -35,24 +33,15 @@ def read(reading: Reading) -> Iterator[Setter]:
     for order, note in enumerate(_applied(reading)[:NOTES_MAX]):
         values = _block(reading, _file(reading, note)) | _block(reading, f"{OVERRIDES}/{note}")
         for key, (value, file, line) in values.items():
-            for device in reading.stack.devices.values():
-                reading.spend(2)
-                if device.below or not DEVICES.fullmatch(device.name):
-                    continue
-                offered = [
-                    word
-                    for word in value.replace(",", " ").split()
-                    if key != "IO_SCHEDULER" or word in device.schedulers_offered
-                ]
-                if offered:
-                    rank = (assignment.TUNED, order, file, line)
-                    yield Setter("saptune", file, line, device.name, ATTRIBUTES[key], offered[0], rank, certain=starts)
+            for name, word in on_disks(reading, ATTRIBUTES[key], value):
+                rank = (assignment.TUNED, order, file, line)
+                yield Setter("saptune", file, line, name, ATTRIBUTES[key], word, rank, certain=starts)
 
 
 def _applied(reading: Reading) -> list[str]:
     notes: dict[str, str] = {}
-    for line in reading.text(CONFIGURATION).splitlines():
-        key, sign, value = line[:LONGEST_LINE].partition("=")
+    for _, line in reading.lines(CONFIGURATION):
+        key, sign, value = line.partition("=")
         if sign:
             notes[key.strip()] = value.strip().strip("\"'")
     return (notes.get("NOTE_APPLY_ORDER") or notes.get("TUNE_FOR_NOTES") or "").split()
@@ -69,9 +58,8 @@ def _file(reading: Reading, note: str) -> str:
 def _block(reading: Reading, file: str) -> dict[str, tuple[str, str, int]]:
     values = {}
     inside = False
-    for number, line in enumerate(reading.text(file).splitlines(), 1):
-        reading.spend(1)
-        line = line[:LONGEST_LINE].strip()
+    for number, line in reading.lines(file):
+        line = line.strip()
         if line.startswith("["):
             inside = line == "[block]"
             continue

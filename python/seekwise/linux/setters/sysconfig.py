@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from seekwise.linux.setters import assignment
 from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import NamedValue, Reading, is_enabled
-from seekwise.linux.setters.shell_values import braces
 
 KTUNE_PROFILES = "/etc/tune-profiles"
 """tuned-adm of RHEL 6 names the profile there, and ktune is given its file."""
@@ -40,7 +39,7 @@ def _ktune(reading: Reading) -> Iterator[Setter]:
         name.endswith("ktune") for folder in ("/etc/rc3.d", "/etc/rc.d/rc3.d") for name in reading.names(folder)
     )
     for pattern in values["ELEVATOR_TUNE_DEVS"].text.split()[:100]:
-        for path in braces(pattern):
+        for path in _braces(pattern):
             for name, attribute in reading.settings(path):
                 yield _setter("ktune", values["ELEVATOR"], name, attribute, values["ELEVATOR"].text, certain=starts)
 
@@ -48,15 +47,19 @@ def _ktune(reading: Reading) -> Iterator[Setter]:
 def _sapconf(reading: Reading) -> Iterator[Setter]:
     starts = is_enabled(reading.tree, "sapconf.service")
     for key, value in _values(reading, SAPCONF).items():
-        for device in reading.stack.devices.values() if key in SAPCONF_ATTRIBUTES else ():
-            reading.spend(2)
-            if device.below or not DISKS.fullmatch(device.name):
-                continue
-            offered = [
-                word for word in value.text.split() if key != "IO_SCHEDULER" or word in device.schedulers_offered
-            ]
-            if offered:
-                yield _setter("sapconf", value, device.name, SAPCONF_ATTRIBUTES[key], offered[0], certain=starts)
+        attribute = SAPCONF_ATTRIBUTES.get(key, "")
+        for name, word in on_disks(reading, attribute, value.text) if attribute else ():
+            yield _setter("sapconf", value, name, attribute, word, certain=starts)
+
+
+def on_disks(reading: Reading, attribute: str, text: str) -> Iterator[tuple[str, str]]:
+    """Each disk with the first word of a list that it takes, as saptune and sapconf choose."""
+    for device in reading.stack.devices.values():
+        reading.spend(2)
+        if not device.below and DISKS.fullmatch(device.name):
+            words = text.replace(",", " ").split()
+            offered = (word for word in words if attribute != "queue/scheduler" or word in device.schedulers_offered)
+            yield from ((device.name, word) for word in list(offered)[:1])
 
 
 def _laptop_mode(reading: Reading) -> Iterator[Setter]:
@@ -65,7 +68,7 @@ def _laptop_mode(reading: Reading) -> Iterator[Setter]:
     if wanted is None or "CONTROL_READAHEAD" not in values or values["CONTROL_READAHEAD"].text == "0":
         return
     for pattern in values["HD"].text.split()[:100] if "HD" in values else ():
-        for path in braces(pattern):
+        for path in _braces(pattern):
             for node in reading.places(path):
                 if name := reading.name_of(node):
                     # On battery it sets LM_READAHEAD instead.
@@ -79,8 +82,13 @@ def _setter(kind: str, value: NamedValue, device: str, attribute: str, text: str
 
 def _values(reading: Reading, file: str) -> dict[str, NamedValue]:
     values = {}
-    for number, line in enumerate(reading.text(file).splitlines(), 1):
-        reading.spend(1)
-        if (match := LINE.match(line[:1200])) and match[2].strip():
+    for number, line in reading.lines(file, 1200):
+        if (match := LINE.match(line)) and match[2].strip():
             values[match[1]] = NamedValue(match[2].strip(), file, number)
     return values
+
+
+def _braces(text: str) -> list[str]:
+    """`{sd,cciss}*` as its two words."""
+    match = re.fullmatch(r"([^{}]*)\{([^{}]{1,200})\}([^{}]*)", text)
+    return [f"{match[1]}{word}{match[3]}" for word in match[2].split(",")] if match else [text]

@@ -8,37 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Ineffective, Setter
-from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
-
-LONGEST_LINE = 4096
+from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.reading import Reading
 
 
 def read(reading: Reading) -> Iterator[Setter]:
     """What sysfsutils sets at the start; uncertain where the package is not installed."""
     folder = "/etc/sysfs.d"
-    files = ["/etc/sysfs.conf", *(f"{folder}/{name}" for name in reading.names(folder) if name.endswith(".conf"))]
+    files = ["/etc/sysfs.conf", *reading.configs(folder)]
     installed = any(reading.tree.exists(f"/etc/{place}/sysfsutils") for place in ("init.d", "rc.d"))
     for index, file in enumerate(files):
-        for number, line in enumerate(reading.text(file).splitlines(), 1):
-            reading.spend(1)
-            name, sign, value = line[:LONGEST_LINE].partition("#")[0].partition("=")
+        for number, line in reading.lines(file):
+            name, sign, value = line.partition("#")[0].partition("=")
             name, value = name.strip(), value.strip()
             if not (sign and name and value) or len(name.split()) != 1:
                 continue
-            try:
+            with reading.evaluated(file, number):
                 for device, attribute in reading.settings(name) if name.startswith("/sys/") else ():
                     reason, instead = "sysfsutils looks for the path below /sys", name.removeprefix("/sys/")
-                    idle = Ineffective(
-                        "sysfs.conf", file, number, device, attribute, value, reason, f"{instead} = {value}"
-                    )
-                    reading.ineffective.append(idle)
+                    reading.idle(file, number, device, attribute, value, reason, f"{instead} = {value}")
                 reading.note_absent(f"/sys/{name}", file, number, value)
                 for device, attribute in reading.settings(f"/sys/{name}"):
                     # Without the package nobody reads the file.
                     rank = (assignment.SYSFS, 0, index, number)
                     yield Setter("sysfs.conf", file, number, device, attribute, value, rank, certain=installed)
-            except Exhausted:
-                raise
-            except NotEvaluated as reason:
-                reading.leave_out(file, number, str(reason))

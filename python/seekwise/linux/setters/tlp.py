@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Ineffective, Setter
+from seekwise.linux.setters.assignment import Setter
 from seekwise.linux.setters.reading import NamedValue, Reading, is_enabled
 
 FILES = ("/etc/default/tlp", "/etc/tlp.conf")
@@ -22,7 +22,7 @@ LINE = re.compile(r'\s*([A-Z0-9_]{1,64})(\+?=)"?([^"#]{0,1000})"?')
 def read(reading: Reading) -> Iterator[Setter]:
     """The scheduler of each disk that TLP's configuration names; uncertain where its service is not started."""
     entries: dict[str, NamedValue] = {}
-    for file in (DEFAULTS, *(f"{FOLDER}/{name}" for name in reading.names(FOLDER) if name.endswith(".conf")), *FILES):
+    for file in (DEFAULTS, *reading.configs(FOLDER), *FILES):
         _take(reading, file, entries)
     wanted = entries.get("DISK_IOSCHED")
     if wanted is None:
@@ -36,19 +36,16 @@ def read(reading: Reading) -> Iterator[Setter]:
         name = _named(device, reading)
         if name is None or scheduler == "keep":
             continue
+        what = (wanted.file, wanted.line, name, "queue/scheduler", scheduler)
         if is_off:
-            reading.ineffective.append(
-                Ineffective("tlp", wanted.file, wanted.line, name, "queue/scheduler", scheduler, "TLP_ENABLE=0 switches TLP off", "TLP_ENABLE=1, or a udev rule")
-            )  # fmt: skip
-            continue
-        rank = (assignment.SCRIPT, 0, wanted.file, wanted.line)
-        yield Setter("tlp", wanted.file, wanted.line, name, "queue/scheduler", scheduler, rank, certain=starts)
+            reading.idle(*what, "TLP_ENABLE=0 switches TLP off", "TLP_ENABLE=1, or a udev rule")
+        else:
+            yield Setter("tlp", *what, (assignment.SCRIPT, 0, wanted.file, wanted.line), certain=starts)
 
 
 def _take(reading: Reading, file: str, entries: dict[str, NamedValue]) -> None:
-    for number, line in enumerate(reading.text(file).splitlines(), 1):
-        reading.spend(1)
-        match = LINE.match(line[:1200])
+    for number, line in reading.lines(file, 1200):
+        match = LINE.match(line)
         if match is None or not match[1].startswith(("DISK_", "TLP_ENABLE")):
             continue
         value = match[3].strip()

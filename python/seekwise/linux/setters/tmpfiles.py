@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from seekwise.linux.setters import assignment
-from seekwise.linux.setters.assignment import Ineffective, Setter
-from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading
+from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.reading import Reading
 
 # The earlier folder hides a file of the same name in a later one.
 FOLDERS = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d")
@@ -34,26 +34,17 @@ def read(reading: Reading) -> Iterator[Setter]:
             words = line.split(maxsplit=6) if "/sys/" in line and not line.lstrip().startswith("#") else []
             if not words or words[0].rstrip("+!-=~^$") != "w":
                 continue
-            try:
+            with reading.evaluated(file, number):
                 if 2 < len(words) < 7:
                     for device, attribute in reading.settings(words[1].strip("\"'")):
-                        reason, instead = (
-                            "the value belongs in the seventh column",
-                            f"w {words[1]} - - - - {words[-1]}",
-                        )
-                        reading.ineffective.append(
-                            Ineffective("tmpfiles", file, number, device, attribute, words[-1], reason, instead)
-                        )
+                        reason, instead = "the value belongs in the seventh column", f"w {words[1]} - - - - {words[-1]}"
+                        reading.idle(file, number, device, attribute, words[-1], reason, instead)
                 if len(words) < 7:
                     continue
                 reading.note_absent(words[1].strip("\"'"), file, number, _unescaped(words[6]))
                 for device, attribute in reading.settings(words[1].strip("\"'")):
                     rank = (assignment.SYSFS, 1, name, number)
                     yield Setter("tmpfiles", file, number, device, attribute, _unescaped(words[6]), rank)
-            except Exhausted:
-                raise
-            except NotEvaluated as reason:
-                reading.leave_out(file, number, str(reason))
 
 
 def _unescaped(argument: str) -> str:

@@ -21,10 +21,9 @@ from dataclasses import dataclass, field
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.guest import hypervisor, knows
 from seekwise.linux.setters import assignment, pattern
-from seekwise.linux.setters.assignment import Ineffective, Setter
-from seekwise.linux.setters.reading import Exhausted, NotEvaluated, Reading, is_enabled
-from seekwise.linux.setters.shell import Shell
-from seekwise.linux.setters.shell_programs import ShellState
+from seekwise.linux.setters.assignment import Setter
+from seekwise.linux.setters.reading import Reading, is_enabled
+from seekwise.linux.setters.shell import Search
 from seekwise.linux.tree import Tree
 from seekwise.linux.udev import read_udev
 
@@ -367,30 +366,22 @@ def _note_inactive(reading: Reading, active: list[str]) -> None:
                     if option in options:
                         value, _, line = options[option]
                         reason = f"TuneD's active profile is {active[0]}" if active else "TuneD has no active profile"
-                        note = Ineffective(
-                            "tuned", file, line, None, attribute, value, reason, f"`tuned-adm profile {name}`"
-                        )
-                        reading.ineffective.append(note)
+                        reading.idle(file, line, None, attribute, value, reason, f"`tuned-adm profile {name}`")
 
 
 def _sysfs(reading: Reading, unit: TunedUnit, index: int, *, running: bool) -> Iterator[Setter]:
     for path, (value, file, line) in unit.options.items():
-        try:
+        with reading.evaluated(file, line):
             for name, attribute in reading.settings(path, "python"):
                 rank = (assignment.TUNED, 1 + index, unit.name, line)
                 yield Setter("tuned", file, line, name, attribute, value, rank, not unit.conditional and running)
-        except Exhausted:
-            raise
-        except NotEvaluated as reason:
-            reading.leave_out(file, line, str(reason))
 
 
 def _script(reading: Reading, path: str, index: int) -> Iterator[Setter]:
     """The script plugin calls each script with `start`."""
     text = reading.text(path) if path.startswith("/") else ""
-    state = ShellState(variables={"1": ["start"], "@": ["start"]}, doubts=1)
-    # /usr/lib/tuned/functions calls the function that its argument names.
-    text = f"{text}\nstart\n" if "process $@" in text or 'process "$@"' in text else text
-    for write in Shell(reading, path).script(text, state) if text else ():
+    for write in Search(reading, path).run(text) if text else ():
         rank = (assignment.TUNED, 1 + index, path, write.line)
-        yield Setter("tuned", write.file, write.line, write.device, write.attribute, write.value, rank, certain=False)
+        yield Setter(
+            "tuned", path, write.line, write.device, write.attribute, write.value, rank, certain=False, look=write.look
+        )

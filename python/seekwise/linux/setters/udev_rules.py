@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from string import Template
 
 from seekwise.linux import sysfs
 from seekwise.linux.block_device import BlockDevice, Stack
@@ -23,7 +24,7 @@ from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import assignment, udev_idle
 from seekwise.linux.setters.assignment import UNKNOWN_VALUE, Ineffective, Setter
 from seekwise.linux.setters.reading import EXPANDED, Exhausted, NotEvaluated, Reading
-from seekwise.linux.setters.shell import MOST_IDLE, Shell
+from seekwise.linux.setters.shell import writes
 from seekwise.linux.setters.udev_syntax import CONDITIONS, KEYS, OLD_KEYS, Refused, Rule, Token, lines
 from seekwise.linux.setters.writable import attribute_of
 from seekwise.linux.tree import Tree
@@ -51,6 +52,8 @@ MENTIONED = (
 )
 """A file with none of these words sets nothing that is looked for here."""
 SETTING = re.compile(r"queue/\w|queue_depth|read_ahead_kb|cache_type|stripe_cache")
+LONGEST_PROPERTY = 256
+"""Of those that are put into the text of a program."""
 PROPERTIES_BYTES = 1 << 18
 """Of one device while rules are evaluated."""
 
@@ -124,7 +127,7 @@ def _unread(reading: Reading) -> None:
                 )
                 meant = f"{folder}/{file.rpartition('/')[2].partition('.')[0]}.rules"
                 refused = Refused(file, line.line, text, reason)
-                reading.ineffective.append(replace(_refused(refused), instead=f"name it {meant}"))
+                reading.note(replace(_refused(refused), instead=f"name it {meant}"))
                 break
 
 
@@ -191,7 +194,7 @@ def _files(reading: Reading) -> list[tuple[str, str, list[Rule]]]:
             if isinstance(line, Rule):
                 rules.append(line)
             elif SETTING.search(line.text):
-                reading.ineffective.append(_refused(line))
+                reading.note(_refused(line))
         found.append((file, text, rules))
     return found
 
@@ -209,15 +212,11 @@ def _of_file(rules: list[Rule], file: str, index: int, seen: UdevDevice, action:
     on_change = action == "change" and seen.subsystem == "block"
     for rule, certain in matching(rules, seen, action):
         rank = (assignment.UDEV, 0 if seen.subsystem != "block" else 1, index, rule.line)
-        try:
+        with seen.reading.evaluated(file, rule.line):
             for device, attribute, value, sure in assignments(rule, seen):
                 seen.reading.spend(10)
                 known = certain and sure and not UNKNOWN.search(value)
                 yield Setter("udev", file, rule.line, device, attribute, value, rank, known, on_change=on_change)
-        except Exhausted:
-            raise
-        except NotEvaluated as reason:
-            seen.reading.leave_out(file, rule.line, str(reason))
 
 
 def _views(reading: Reading, device: BlockDevice) -> Iterator[UdevDevice]:
@@ -498,25 +497,22 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
         elif asks or (token.key == "RUN" and token.attribute in (None, "program")):
             command = _with_folder(_substituted(token.value, seen), reading)
             if WITHOUT_SHELL.search(command) and not re.search(r"\b(?:ba|da|a|z|k)?sh\b", command):
-                note = Ineffective(
-                    "udev", rule.file, rule.line, None, "queue/", command[:80], "udev starts programs without a shell, so `>` is an argument like any other",
-                    "RUN+=\"/bin/sh -c '…'\", or ATTR{queue/…}=\"VALUE\"",
-                )  # fmt: skip
-                if note not in reading.ineffective and len(reading.ineffective) < MOST_IDLE:
-                    reading.ineffective.append(note)
-            for write in Shell(reading, rule.file).command(command, _environment(seen)):
-                if not _is_partition(write.device, reading.stack):
-                    yield write.device, write.attribute, write.value, write.certain
+                reason = "udev starts programs without a shell, so `>` is an argument like any other"
+                instead = 'RUN+="/bin/sh -c \'…\'", or ATTR{queue/…}="VALUE"'
+                reading.idle(rule.file, rule.line, None, "queue/", command[:80], reason, instead)
+                continue
+            # Programs have the device's properties in their environment.
+            command = Template(command).safe_substitute(_environment(seen))
+            place = reading.located(f"{seen.folder}/queue")
+            for write in writes(reading, rule.file, command, set(), devices=[place[0]] if place else []):
+                yield write.device, write.attribute, write.value, not write.look
 
 
 def _note_whole_path(rule: Rule, token: Token, reading: Reading) -> None:
     for device, attribute in reading.settings(token.attribute or ""):
-        note = Ineffective(
-            "udev", rule.file, rule.line, device, attribute, token.value, "udev looks for ATTR{} below the folder of the device that matched",
-            f'ATTR{{{attribute}}}="{token.value}"',
-        )  # fmt: skip
-        if note not in reading.ineffective and len(reading.ineffective) < MOST_IDLE:
-            reading.ineffective.append(note)
+        reason = "udev looks for ATTR{} below the folder of the device that matched"
+        instead = f'ATTR{{{attribute}}}="{token.value}"'
+        reading.idle(rule.file, rule.line, device, attribute, token.value, reason, instead)
 
 
 def _with_folder(command: str, reading: Reading) -> str:
@@ -530,7 +526,8 @@ def _environment(seen: UdevDevice) -> dict[str, str]:
     """What udev hands to a program."""
     major, _, minor = seen.number.partition(":")
     own = {"DEVPATH": seen.folder.removeprefix("/sys"), "SUBSYSTEM": seen.subsystem, "MAJOR": major, "MINOR": minor}
-    return {**dict(list(seen.properties.items())[:200]), **own, "DEVTYPE": seen.devtype}
+    short = {name: value for name, value in seen.properties.items() if len(value) < LONGEST_PROPERTY}
+    return {**short, **own, "DEVTYPE": seen.devtype}
 
 
 def _is_partition(name: str, stack: Stack) -> bool:

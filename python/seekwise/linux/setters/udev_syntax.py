@@ -71,11 +71,6 @@ class Refused:
     reason: str
 
 
-def parse(text: str, file: str) -> list[Rule]:
-    """Rules with their line number; a line that ends in a backslash goes on in the next one."""
-    return [line for line in lines(text, file) if isinstance(line, Rule)]
-
-
 def lines(text: str, file: str, keys: frozenset[str] = KEYS | OLD_KEYS) -> list[Rule | Refused]:
     """Rules and refused lines, in order."""
     found: list[Rule | Refused] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from seekwise.control import emptiness, settings
 from seekwise.control import scratch as folders
+from seekwise.control.journal import Journal
 from seekwise.control.lock import devices_locked
 from seekwise.errors import UsageError
 from seekwise.measure.kernel.target import Target
@@ -19,14 +20,16 @@ WORK_BYTES = 32 * 2**20
 
 @contextmanager
 def exclusively(target: Target) -> Iterator[None]:
-    """No other run on these drives meanwhile."""
+    """No other run on these drives meanwhile, and no change of them that may yet be undone."""
     with devices_locked(target.leaf_names):
+        Journal().check(target.leaf_names)
         yield
 
 
 def check_free(target: Target) -> None:
-    """Refuses while another run has these drives: what it reads of them would not be what the user set."""
-    with devices_locked(target.leaf_names):
+    """Refuses while another run has these drives, or a change of them waits for its confirmation: what is read of them
+    would not be what the user set."""
+    with exclusively(target):
         pass
 
 

@@ -18,7 +18,7 @@ from seekwise.control import attributes, sysfs
 from seekwise.errors import UsageError
 from seekwise.linux import md
 from seekwise.measure.kernel.target import Target
-from seekwise.measure.live.candidates import in_force_values, offered_schedulers
+from seekwise.measure.live.candidates import in_force_values, left_out, tried_schedulers
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value, checked
 from seekwise.workload.study.uses import Use
@@ -112,13 +112,17 @@ def space(target: Target, areas: Iterable[str]) -> ExtraLevels:
         notes.append(f"{', '.join(system)}: {SYSTEM_WIDE}")
     candidates: list[Candidate] = []
     combinations = 0
-    for scheduler in offered_schedulers(target) or [""]:
+    for scheduler in tried_schedulers(target)[0] or [""]:
         row = schedulers.registry().get(scheduler)
         own = row.trials if row is not None and OPTIONS in areas else {}
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():
             for value in values:
-                candidates.append(combined(target, scheduler, {name: value}))
+                made = combined(target, scheduler, {name: value})
+                if note := left_out(f"{name}={value}", made.changes):
+                    notes += [note] if note not in notes else []
+                else:
+                    candidates.append(made)
         combinations += math.prod(len(values) + 1 for values in values_by_name.values())
     if not candidates:
         raise UsageError("none of what --also names is there to change", hint="; ".join(notes) or None)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seekwise import suggestion
-from seekwise.control import attributes, settings, sysfs
+from seekwise.control import attributes, kernel_faults, settings, sysfs
 from seekwise.errors import UsageError
 from seekwise.measure.kernel.target import Target
 from seekwise.workload.live_plan import Candidate, Changes
@@ -54,8 +54,24 @@ def devices_of(target: Target, candidates: Iterable[Candidate]) -> tuple[str, ..
 
 
 def of_schedulers(target: Target) -> Candidates:
-    """Every scheduler that the drives offer."""
-    return of_factors(target, {"scheduler": list(offered_schedulers(target))})
+    """Every scheduler that the drives offer, without those that this kernel is known to break under."""
+    tried, notes = tried_schedulers(target)
+    made = of_factors(target, {"scheduler": list(tried)})
+    return replace(made, notes=(*made.notes, *notes))
+
+
+def tried_schedulers(target: Target) -> tuple[list[str], list[str]]:
+    """Those that nobody needs to name, and why others are left out."""
+    why = {name: left_out(name, target.changes({"scheduler": name})) for name in offered_schedulers(target)}
+    return [name for name, note in why.items() if note is None], [note for note in why.values() if note]
+
+
+def left_out(label: str, changes: Changes) -> str | None:
+    """Why nothing that nobody has named is tried here: a fault of this kernel."""
+    for device, values in settings.normalised(changes).items():
+        for fault, sentence in kernel_faults.met(sysfs.device_folder(device), values, "leave-out", "refuse"):
+            return f"{label} is not tried: {sentence} ({fault.id}); --vary tries it"
+    return None
 
 
 def product(

@@ -14,6 +14,7 @@ from seekwise.measure.live import team_load
 from seekwise.measure.live.fio_load import FioLoad
 from seekwise.measure.live.loads import Several, UseLoad
 from seekwise.measure.live.prepare import PART_BYTES, PreparedTarget
+from seekwise.measure.live.team_load import Count, one
 from seekwise.workload.study.uses import Job, Use
 
 FIO_PATTERN = {
@@ -27,10 +28,10 @@ FIO_PATTERN = {
 
 
 def of_use(
-    use: Use, prepared: PreparedTarget, seed: int, runtime_s: float, program: fio.Fio | None = None, count: int = 1
+    use: Use, prepared: PreparedTarget, seed: int, runtime_s: float, program: fio.Fio | None = None, count: Count = one
 ) -> UseLoad:
     """The load of a use for a time; it can be ended before. `program`: the fio to run; `count`: units of programs per
-    period where they are long."""
+    period where they are long, asked before each."""
     programs = None
     if prepared.programs is not None and prepared.own is not None:
         programs = team_load.of_use(use, prepared.programs, prepared.own, seed, count)

@@ -40,8 +40,14 @@ class OpenRun:
     origin_s: float = field(default_factory=time.time)
     """When it began, in seconds since 1970."""
 
+    said: list[str] = field(default_factory=list)
+    """What the answer has to say of how it was measured; goes into the next record."""
+
     def keep(self, record: Record) -> None:
         """Writes a record down at once: a run of hours outlives `kill -9`."""
+        if self.said:
+            record.conditions["said"] = [*record.conditions.get("said", []), *self.said]
+            self.said.clear()
         self.store.add(record)
         self.records.append(record)
 

@@ -22,7 +22,7 @@ from seekwise.judge.decision.found_load import FOUND
 from seekwise.judge.decision.periods import histogram, upper_bound_ns
 from seekwise.linux import diskstats
 from seekwise.linux.diskstats import DiskCounters
-from seekwise.linux.facts import io_pressure_s
+from seekwise.linux.facts import pressure_s
 from seekwise.linux.tree import open_tree
 from seekwise.measure.live import carry, latencies, record, stretch
 from seekwise.measure.live.open_run import SwitchedRun
@@ -103,7 +103,6 @@ class LiveLoadRun(SwitchedRun):
     guard: float | None = None
     """A period ends when requests wait so many times as long as under the setting in force."""
     sampler: latencies.Sampler | None = None
-    said: list[str] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
 
     def tell(self, label: str) -> None:
@@ -143,7 +142,7 @@ def _switch_on(run: LiveLoadRun) -> None:
             took = stretch.switch_to(run.switch, by_label[label])
             run.tell(label)
             usual_ms = statistics.median(baseline) if run.guard is not None and len(baseline) >= 2 else None
-            waited = io_pressure_s(open_tree())
+            waited = pressure_s(open_tree())
             samples, stopped = _watch(plan.leaves, length, usual_ms, run.guard or math.inf)
             # Where the storage has failed, the period that just ended is left out.
             run.storage.check()
@@ -170,7 +169,7 @@ NOTHING = np.zeros(0)
 
 
 def _pressure(before_s: float | None, samples: list[Sample]) -> float | None:
-    now_s = io_pressure_s(open_tree())
+    now_s = pressure_s(open_tree())
     if before_s is None or now_s is None:
         return None
     return min(1.0, (now_s - before_s) / max(samples[-1].at_s - samples[0].at_s, 1e-6))
@@ -235,8 +234,6 @@ def _record(run: LiveLoadRun, span: Span, cut: float, candidate: Candidate) -> R
         details={"job": "load", "role": "foreground", "profile_bin_s": SAMPLE_S},
     )
     pressure = None if span.pressure is None else round(span.pressure, 4)
-    # What is to be said of the run stands in its first record.
-    said = {"said": run.said} if run.said and not run.records else {}
     return record.new_record(
         run,
         span.round,
@@ -244,6 +241,6 @@ def _record(run: LiveLoadRun, span: Span, cut: float, candidate: Candidate) -> R
         candidate,
         (phase,),
         record.When(begin, length, cut, span.switch_s),
-        conditions={"io_pressure": pressure, **said},
+        conditions={"io_pressure": pressure},
         load={"what": "the load that was there"},
     )

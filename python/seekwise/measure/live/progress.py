@@ -8,14 +8,15 @@ operations need.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import special
 
+from seekwise import special
 from seekwise.judge.decision import choose
-from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
+from seekwise.judge.decision.verdicts import Judged
 from seekwise.judge.rule import P_BETTER, P_SAME, SAME_BOUNDS
 from seekwise.measure.live import carry
 from seekwise.workload.live_plan import Candidate
@@ -39,7 +40,9 @@ OPERATIONS_MIN = 40
 UNITS_MIN = 10
 """The same of units of programs."""
 LONG_COUNTED_S = 0.5
-"""A period holds as many long units as take this time under the fastest candidate, the same number for all."""
+"""A period holds as many long units as take this time on average over the candidates, the same number for all."""
+SEVERAL_COUNTED_S = 0.8
+"""The same of units of several jobs, one after the other."""
 UNITS_MOST = 9
 ROUNDS_FIRST = 4
 """Long enough to see how long the effect of a switch lasts."""
@@ -63,9 +66,15 @@ SHARE_MOST = 0.25
 SHARES_MOST = 1.5
 """Equal shares that one of few may take. Seen: of three uses in two minutes the start while files are copied had a
 third of the time after its first three rounds, and would have had no further one."""
-HOPELESS_FACTOR = 1.5
-"""A setting that is worse by more than this in every figure of a use, at the near end of its interval, is measured
-there no more."""
+P_WINS_LEAST = 0.1
+"""A setting that is less likely than this to gain what is worth a change, in every figure of a use, is measured there no
+more once it is known how it stands."""
+AGED_COUNTED_S = 2.0
+"""Of a period in which processes that have worked for seconds compete with others."""
+AGED_PERIOD_S = 3.4
+"""Expected length of such a period, on average over what settles at once and what does not."""
+PRICED = 3
+"""Entries of a round of the one setting whose price is measured: twice what is in force, and it."""
 FALL_ENOUGH = 0.005
 """Once the answer is good enough: a stretch that lowers the expected loss of its use by less is not worth its time."""
 ROW_WORTH = 0.01
@@ -77,12 +86,12 @@ are copied scatters by 20 % from round to round, alone by 5 %; of nine uses in e
 four rows of ten stayed without an answer."""
 ALONE_SHARE = 0.5
 """Of the expected time of a long unit where nothing else runs."""
-FIT_SHARE = 0.9
+FIT_SHARE = 1.0
 """The most telling uses are chosen so that enough rounds of them fit into this share of two minutes. Few uses answered
 beat many left open."""
 FIT_SHARE_MORE = 0.5
 """Of a longer time; of uses that were named the first stretches have to fit into it. What is left decides."""
-FIT_FIRST_S = 105.0
+FIT_FIRST_S = 112.0
 """Measuring time of the most telling uses: what two minutes leave."""
 
 
@@ -99,6 +108,8 @@ class UseState:
     stretches: int = 0
     failed: str | None = None
     """Why it is measured no more."""
+    is_idle: bool = False
+    """What is in force waits for nothing there: no scheduler can give anything."""
     ended_early: bool = False
     """Its load ended once before the schedule did."""
     spent_s: float = 0.0
@@ -108,7 +119,7 @@ class UseState:
 
     def __post_init__(self) -> None:
         if not self.units:
-            self.units = _units_in_a_period(self.long_unit_s or LONG_COUNTED_S)
+            self.units = _units_in_a_period(self, self.long_unit_s or LONG_COUNTED_S)
 
     @property
     def long_unit_s(self) -> float | None:
@@ -117,7 +128,14 @@ class UseState:
         long = [program.expected_s for program in programs if program is not None and program.long_units]
         if not long or len(long) < len(programs):
             return None
-        return max(long) * (ALONE_SHARE if _is_alone(self.use) else 1.0)
+        unit_s = sum(long) if self.use.in_turn else max(long)
+        return unit_s * (ALONE_SHARE if _is_alone(self.use) else self.use.processes_beside)
+
+    @property
+    def is_aged(self) -> bool:
+        """Whether processes that have worked for seconds compete with others."""
+        programs = [job.runs for job in self.use.foreground]
+        return bool(self.use.background) and any(one is not None and one.age == "old" for one in programs)
 
     @property
     def is_quick(self) -> bool:
@@ -146,11 +164,15 @@ class UseState:
         unit_s = self.long_unit_s
         if unit_s is not None:
             first = carry.LEARNING_CUT_S + unit_s * self.units
+        elif self.is_aged:
+            first = _aged_length_s(self.cut_s(candidate))
         return self.lengths.get(candidate.label, first)
 
     def cut_least_s(self, candidate: Candidate) -> float:
         """Seconds after a switch that never count: 0.02 to 0.35, by what lies in memory and whether the scheduler
         learns."""
+        if self.is_aged and not carry.settles_at_once(candidate):
+            return carry.RAISED_S
         if not self.is_quick:
             return carry.CUT_LEAST_S
         return QUICK_CUT_S if carry.settles_at_once(candidate) else carry.LEARNING_CUT_S
@@ -180,6 +202,12 @@ class UseState:
         return sum(self.length_s(candidate) + SWITCH_S for who in rounds for candidate in who) / LONG_EVERY
 
 
+def is_idle(states: Sequence[UseState]) -> bool:
+    """Whether new processes were measured beside other work and waited for nothing."""
+    young = [state for state in states if state.use.in_turn and state.use.background and state.rounds]
+    return bool(young) and all(state.is_idle for state in young)
+
+
 def uses_that_fit(
     uses: Sequence[Use], candidates: int, seconds: float, *, named: bool = False
 ) -> tuple[list[Use], list[Use]]:
@@ -189,7 +217,8 @@ def uses_that_fit(
     for use in uses:
         first_s += first_stretch_s(use, candidates)
         is_first = _is_alone(use) and spent_s < FIT_FIRST_S
-        spent_s += first_stretch_s(use, candidates, ROUNDS_FIRST if named or is_first else ROUNDS_ENOUGH)
+        few = ROUNDS_FIRST_FEW if use.in_turn or use.price else ROUNDS_FIRST
+        spent_s += first_stretch_s(use, candidates, few if named or is_first or few < ROUNDS_FIRST else ROUNDS_ENOUGH)
         share = FIT_SHARE_MORE if named or spent_s > FIT_FIRST_S else FIT_SHARE
         if count and spent_s > share * seconds:
             break
@@ -207,9 +236,10 @@ def first_stretch_s(use: Use, candidates: int, rounds: int = ROUNDS_FIRST) -> fl
     """With short periods where the use allows them for all candidates but one; else of so many rounds."""
     state = UseState(use, ())
     if not state.is_quick:
-        period_s = (
-            PERIOD_FIRST_S if state.long_unit_s is None else carry.LEARNING_CUT_S + state.long_unit_s * state.units
-        )
+        period_s = AGED_PERIOD_S if state.is_aged else PERIOD_FIRST_S
+        if state.long_unit_s is not None:
+            period_s = carry.LEARNING_CUT_S + state.long_unit_s * state.units
+        candidates = min(candidates, PRICED) if use.price else candidates
         return STRETCH_OVERHEAD_S + rounds * candidates * (period_s + SWITCH_S)
     short = candidates - 1
     look_s = ROUNDS_FIRST_FEW * (PERIOD_FIRST_S + short * PERIOD_LOOK_S)
@@ -242,12 +272,12 @@ def learn(state: UseState, seen: Sequence[LongPeriods]) -> None:
     cuts = carry.cuts_s({learnt.candidate.label: learnt.profiles for learnt in seen}, least)
     for learnt in seen:
         name = learnt.candidate.label
-        counted = COUNTED_S
+        counted = AGED_COUNTED_S if state.is_aged else COUNTED_S
         if state.is_short(learnt.candidate):
             counted = min(COUNTED_S, max(QUICK_COUNTED_S, TAIL_FACTOR * learnt.tail_s))
         if learnt.operations_per_s > 0:
             counted = max(counted, units_min / learnt.operations_per_s)
-        length = cuts[name] + counted
+        length = _aged_length_s(cuts[name], counted) if state.is_aged else cuts[name] + counted
         longest = max((len(values) for values in learnt.profiles), default=0) * carry.BIN_S
         if carry.too_short(cuts[name], longest):
             length = max(length, 2 * longest)
@@ -255,8 +285,13 @@ def learn(state: UseState, seen: Sequence[LongPeriods]) -> None:
         state.lengths[name] = min(PERIOD_MOST_S, length)
 
 
-def _units_in_a_period(unit_s: float) -> int:
-    return max(1, min(UNITS_MOST, round(LONG_COUNTED_S / unit_s)))
+def _aged_length_s(cut_s: float, counted_s: float = AGED_COUNTED_S) -> float:
+    return max(cut_s + counted_s, cut_s / carry.CUT_SHARE_MAX)
+
+
+def _units_in_a_period(state: UseState, unit_s: float) -> int:
+    counted_s = SEVERAL_COUNTED_S if state.use.in_turn and state.use.background else LONG_COUNTED_S
+    return max(1, min(UNITS_MOST, round(counted_s / unit_s)))
 
 
 def learn_units(state: UseState, took: Mapping[str, float]) -> None:
@@ -265,31 +300,27 @@ def learn_units(state: UseState, took: Mapping[str, float]) -> None:
     took = {label: unit_s for label, unit_s in took.items() if unit_s > 0}
     if not took:
         return
-    state.units = _units_in_a_period(min(took.values()))
+    state.units = _units_in_a_period(state, statistics.geometric_mean(took.values()))
     for label, unit_s in took.items():
         state.cuts[label] = carry.LEARNING_CUT_S
         state.lengths[label] = carry.LEARNING_CUT_S + unit_s * state.units
 
 
 def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> None:
-    """Candidates that run in this use no more: far worse than what is in force in each of its figures, so more rounds
-    change no answer and cost most."""
-    mine = [entry for entry in judged if entry.use == state.use.name]
+    """Candidates that run in this use no more: known not to win anything there, so more rounds change no answer."""
+    mine = [entry for entry in judged if entry.use == state.use.name and entry.role == "foreground"]
 
     def is_hopeless(candidate: Candidate) -> bool:
-        known = [(entry, entry.standing(candidate.label)) for entry in mine]
+        known = [(entry.standing(candidate.label), entry.gain(candidate.label)) for entry in mine]
         return bool(known) and all(
-            standing is not None and standing.verdict == "worse" and _at_best(standing) >= HOPELESS_FACTOR
-            for _, standing in known
+            standing is not None
+            and standing.verdict in ("worse", "same")
+            and gain is not None
+            and (gain > choose.WORTH_LOG).mean() < P_WINS_LEAST
+            for standing, gain in known
         )
 
     state.candidates = tuple(kept for kept in state.candidates if kept.in_force or not is_hopeless(kept))
-
-
-def _at_best(standing: CandidateVerdict) -> float:
-    """By which factor a setting that is worse is worse at least."""
-    ends = [end if end >= 1 else 1 / max(end, 1e-9) for end in (standing.low, standing.high) if end is not None]
-    return min(ends, default=1.0)
 
 
 def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
@@ -298,7 +329,7 @@ def spread_of_answer(psi_mean_log: float, sd_log: float) -> float:
     if sd_log <= 0:
         return 0.0
     z = abs(psi_mean_log) / sd_log
-    return sd_log * (math.exp(-z * z / 2) / math.sqrt(2 * math.pi) - z * float(special.ndtr(-z)))
+    return sd_log * (math.exp(-z * z / 2) / math.sqrt(2 * math.pi) - z * float(special.normal_below(-z)))
 
 
 def fall(state: UseState, judged: Sequence[Judged], in_force: str, rounds: int) -> float:
@@ -325,10 +356,12 @@ def p_answered(mean_log: float, sd_log: float, shrink: float) -> float:
     """Probability that a difference known to be `mean_log` ± `sd_log` has a name or a bound once its error is `shrink`
     of that."""
     then_log = sd_log * shrink
-    middle = mean_log + math.sqrt(max(0.0, sd_log**2 - then_log**2)) * special.ndtri(PLACES)
-    is_named = special.ndtr(np.abs(middle) / then_log) >= P_BETTER
+    middle = mean_log + math.sqrt(max(0.0, sd_log**2 - then_log**2)) * special.normal_quantile(PLACES)
+    is_named = special.normal_below(np.abs(middle) / then_log) >= P_BETTER
     edge = math.log1p(SAME_BOUNDS[-1])
-    is_bounded = special.ndtr((edge - middle) / then_log) - special.ndtr((-edge - middle) / then_log) >= P_SAME
+    is_bounded = (
+        special.normal_below((edge - middle) / then_log) - special.normal_below((-edge - middle) / then_log) >= P_SAME
+    )
     return float(np.mean(is_named | is_bounded))
 
 
@@ -343,7 +376,8 @@ def next_use(
     the answer as a whole is expected to lose next to nothing, so only what still tells much is measured.
     """
     best: tuple[float, UseState, int] | None = None
-    able = [state for state in states if not state.failed and state.candidates]
+    quiet = is_idle(states)
+    able = [s for s in states if not s.failed and s.candidates and not (quiet and s.use.background)]
     whole_s = left_s + sum(state.spent_s for state in able)
     share_most = max(SHARE_MOST, SHARES_MOST / max(1, len(able)))
     for state in able:

@@ -10,8 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 from seekwise.judge.decision.periods import upper_bound_ns
-from seekwise.linux import diskstats
-from seekwise.linux.diskstats import DiskCounters
 from seekwise.measure.kernel import cpu
 from seekwise.measure.live import logs
 from seekwise.measure.live.open_run import OpenRun
@@ -27,8 +25,6 @@ OPERATIONS: dict[str, Operation] = {
     "sequential read": "seq_read",
     "sequential write": "seq_write",
 }
-FOREIGN_SHARE = 1.25
-FOREIGN_BYTES_MIN = 4 * 2**20
 COUNTED_LEAST_S = 0.03
 PROFILE_BIN_S = 0.1
 
@@ -121,7 +117,6 @@ def of_period(
             "counted_s": round(max(0.0, end - start), 3),
             "device": {name: each.recorded for name, each in moved.items()},
             **({"unwritten_bytes": period.before.unwritten_bytes} if period.before.unwritten_bytes is not None else {}),
-            "foreign_share": round(_foreign_share(use, stretch, period, moved), 3),
         },
         **(fields | more),
     )
@@ -171,17 +166,3 @@ def _cpu(period: Period) -> CpuSeconds:
         iowait=ticks.get("iowait", 0.0),
         idle=ticks.get("idle", 0.0),
     )
-
-
-def _foreign_share(use: Use, stretch: Stretch, period: Period, moved: dict[str, DiskCounters]) -> float:
-    """Share of what the devices moved that no job of ours explains; programs and buffered writers make it untellable
-    (0)."""
-    if any(job.pattern is None or not job.direct for job in use.job):
-        return 0.0
-    ours = sum(
-        logs.within(each, period.before.clock_s, period.after.clock_s).bytes for each in stretch.operations.values()
-    )
-    seen = diskstats.total(moved).bytes
-    if seen <= FOREIGN_SHARE * ours + FOREIGN_BYTES_MIN:
-        return 0.0
-    return (seen - ours) / seen

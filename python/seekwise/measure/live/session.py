@@ -19,6 +19,7 @@ from seekwise.measure.kernel.target import Target
 from seekwise.measure.live import carry, fio_load, jobs, logs, prepare, progress, record, stretch
 from seekwise.measure.live.open_run import SwitchedRun
 from seekwise.measure.live.stretch import Stretch, Turn
+from seekwise.measure.live.team_load import Count, one
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Candidate
 from seekwise.workload.study.rounds import Order
@@ -50,10 +51,18 @@ class LiveSession(SwitchedRun):
             self.orders[use] = Order(self.plan.seed + len(self.orders))
         return self.orders[use]
 
-    def rounds(self, state: progress.UseState, rounds: int, quick: int = 0) -> None:
+    def rounds(
+        self,
+        state: progress.UseState,
+        rounds: int,
+        quick: int = 0,
+        waits: Callable[[Sequence[stretch.Period]], bool] | None = None,
+    ) -> None:
         """Measures a use for some rounds of its candidates, and learns cuts and lengths of periods from them.
 
         `quick`: so many rounds of the shortest periods follow under the same load where it is fast enough for them.
+        Where units take turns, what is in force begins: its periods tell how many units the others hold, and the others
+        run if `waits`, where it is given, says so of them.
         """
         turns = self.order_of(state.use.name)
         turns.interrupted()
@@ -67,8 +76,17 @@ class LiveSession(SwitchedRun):
             for turn in range(rounds)
             for candidate in drawn(state.in_round(turn))
         ]
+        is_unknown = state.long_unit_s is not None and not state.lengths and state.use.in_turn
+        looks = [turn for turn in schedule if is_unknown and not turn[1] and turn[0].in_force]
 
         def more(periods: Sequence[stretch.Period]) -> Sequence[Turn]:
+            if looks:
+                state.is_idle = waits is not None and not waits(periods)
+                if state.is_idle:
+                    return ()
+                # What a unit takes beside this background is known now.
+                _learn_units(state, periods)
+                return [(each, turn, state.length_s(each)) for each, turn, _ in schedule if turn or not each.in_force]
             short = [candidate for candidate in state.candidates if state.is_short(candidate)]
             if not quick or len(short) < 2 or not state.can_be_quick(_operations_per_s(periods)):
                 return ()
@@ -78,7 +96,7 @@ class LiveSession(SwitchedRun):
                 for candidate in drawn(short if turn % progress.LONG_EVERY else state.candidates)
             ]
 
-        self.stretch(state, schedule, learn=True, more=more)
+        self.stretch(state, looks or schedule, learn=True, more=more)
 
     def stretch(
         self,
@@ -94,9 +112,9 @@ class LiveSession(SwitchedRun):
         def tell(candidate: str) -> None:
             self.watch.measuring(title, candidate, max(0.0, self.left_s))
 
-        before, began_s = programs.read(), time.monotonic()
+        before, began_s = programs.seen(self.target.leaf_names), time.monotonic()
         try:
-            done = self.under_load(state.use, schedule, self.deadline_s, state.units, tell=tell, more=more)
+            done = self.under_load(state.use, schedule, self.deadline_s, lambda: state.units, tell=tell, more=more)
         except SeekwiseError as error:
             # Where the storage failed, no other load would tell more.
             self.storage.check(error.message)
@@ -107,19 +125,21 @@ class LiveSession(SwitchedRun):
             return []
         finally:
             state.spent_s += time.monotonic() - began_s
-        others = programs.others(before, programs.read(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
+        after = programs.seen(self.target.leaf_names)
+        others = programs.others(before.programs, after.programs, {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
         others = [other for other in others if other.name not in ("fio", "seekwise")]
         if done.ended_early is None:
             self.storage.check()
         if learn:
             _learn(self, state, done)
-        conditions: dict[str, Any] = {"stretch": state.stretches}
+        conditions: dict[str, Any] = {"stretch": state.stretches, **programs.foreign(before, after)}
         if others:
             conditions["other_programs"] = [asdict(other) for other in others]
         early = None
         if done.ended_early is not None:
             early = f"{title}: the load ended early ({done.ended_early}); what was measured before counts"
-        kept = self._keep(state, done, {candidate.label: candidate for candidate, _, _ in schedule}, conditions, early)
+        by_label = {compared.label: compared for compared in (*state.candidates, *(each for each, _, _ in schedule))}
+        kept = self._keep(state, done, by_label, conditions, early)
         if early is not None:
             self.storage.check(done.ended_early)
             self.watch.say(early)
@@ -131,9 +151,11 @@ class LiveSession(SwitchedRun):
             raise done.stopped
         return kept
 
-    def under_load(self, use: Use, schedule: Sequence[Turn], deadline_s: float, units: int = 1, **more: Any) -> Stretch:
-        """A schedule under the load of a use. `units`: of programs per period where they are long; `more`: as of
-        `stretch.run`."""
+    def under_load(
+        self, use: Use, schedule: Sequence[Turn], deadline_s: float, units: Count = one, **more: Any
+    ) -> Stretch:
+        """A schedule under the load of a use. `units`: of programs per period where they are long, asked before each;
+        `more`: as of `stretch.run`."""
         length = sum(seconds for _, _, seconds in schedule)
         seed = self.plan.seed + len(self.records)
         load = jobs.of_use(use, self.place, seed, length + LOAD_MARGIN_S, self.program, units)
@@ -208,7 +230,7 @@ def _requests(period: stretch.Period) -> int:
 
 def _learn(session: LiveSession, state: progress.UseState, done: Stretch) -> None:
     if state.long_unit_s is not None:
-        _learn_units(state, done)
+        _learn_units(state, done.periods, done.operations)
         return
     longest = max((period.length_s for period in done.periods), default=0.0)
     if state.is_quick and state.lengths and longest < progress.PERIOD_LOOK_S:
@@ -236,9 +258,17 @@ def _learn(session: LiveSession, state: progress.UseState, done: Stretch) -> Non
     progress.learn(state, seen)
 
 
-def _learn_units(state: progress.UseState, done: Stretch) -> None:
-    """What a period takes for each of its units, with what lies between them."""
-    by_label: dict[str, list[float]] = {}
-    for period in done.periods:
-        by_label.setdefault(period.candidate, []).append((period.length_s - period.lead_s) / state.units)
+def _learn_units(
+    state: progress.UseState, periods: Sequence[stretch.Period], done: Mapping[str, logs.Operations] | None = None
+) -> None:
+    """What a period takes for each of its units, with what lies between them. `done`: operations of the jobs, where
+    they are known; else a worker did as many units as it was told last."""
+    job, by_label = state.use.foreground[0], dict[str, list[float]]()
+    for period in periods:
+        units = float(state.units)
+        if done is not None:
+            counted = logs.within(done.get(job.name, logs.EMPTY), period.before.clock_s, period.after.clock_s)
+            units = counted.ops / job.jobs
+        if units > 0:
+            by_label.setdefault(period.candidate, []).append((period.length_s - period.lead_s) / units)
     progress.learn_units(state, {label: float(np.median(took)) for label, took in by_label.items()})

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from seekwise import schedulers, suggestion
+from seekwise import invocation, schedulers, suggestion
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import decided, is_enough
@@ -25,7 +25,8 @@ from seekwise.measure.live.open_run import OpenRun
 from seekwise.measure.live.record import OPERATIONS
 from seekwise.measure.live.stretch import Counters, Period, Stretch
 from seekwise.simulate import trial_spec, use_programs
-from seekwise.simulate.spec import Answer
+from seekwise.simulate.made import WITHOUT_EFFECT
+from seekwise.simulate.spec import PhaseAnswer
 from seekwise.simulate.use_trials import Model, phase_of, phases_of_use, spec_of_use
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -49,11 +50,11 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
     """What is compared: the schedulers of the kernel, or the product of `wanted`; what is in force by itself takes
     part."""
     wanted = wanted or {"scheduler": list(model.schedulers)}
-    idle = [name for name in wanted if name in trial_spec.WITHOUT_EFFECT - {"read_ahead_kb"}]
+    idle = [name for name in wanted if name in WITHOUT_EFFECT - {"read_ahead_kb"}]
     if idle:
         raise UsageError(
             f"the simulator ignores {', '.join(idle)}: every value would give the same figures",
-            hint=f"measure it: `sudo seekwise tune PATH --vary {idle[0]}=…`",
+            hint=f"measure it: `{invocation.line(f'sudo seekwise tune PATH --vary {idle[0]}=…')}`",
         )
     known = list(schedulers.registry())
     for name in map(str, wanted.get("scheduler", ())):
@@ -76,9 +77,9 @@ def _in_force(model: Model, names: Iterable[str]) -> dict[str, Value]:
     settings = answer["settings"]
     # As crates/sim/src/assemble/mod.rs: read_ahead_kib.
     doubles = settings["rotational"] and kernel_version(model.kernel) >= (6, 17)
-    ahead = {"read_ahead_kb": 2 * settings["max_sectors_kb"] if doubles else 128}
+    ahead: dict[str, Any] = {"read_ahead_kb": 2 * settings["max_sectors_kb"] if doubles else 128}
     tunables = {f"{ISCHED_PREFIX}{name}": value for name, value in settings["iosched"].items()}
-    known = settings | ahead | tunables
+    known: dict[str, Any] = {**settings, **ahead, **tunables}
     return {name: known[name] for name in names if name in known}
 
 
@@ -139,7 +140,7 @@ def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
         run.tell(batch[-1][0].title, (len(run.records) - before) / len(todo))
 
 
-def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phase: Answer) -> Record:
+def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phase: PhaseAnswer) -> Record:
     same: dict[str, Any] = {"seed": run.plan.seed + number, "started_at": now(), "load": {"what": "simulated"}}
     seconds = phase["elapsed_ns"] / 1e9
     if use.runs_programs:
@@ -177,7 +178,7 @@ def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phas
     return record.new_record(run, number, use.name, candidate, tuple(phases), record.When(began_s, seconds), **same)
 
 
-def _operations(use: Use, result: dict[str, Any]) -> dict[str, logs.Operations]:
+def _operations(use: Use, result: PhaseAnswer) -> dict[str, logs.Operations]:
     """Units of each job as measured ones are logged, times counted from the phase's start."""
     end_s = result["elapsed_ns"] / 1e9
     return {job.name: _units(done["units"], end_s) for job, done in zip(use.job, result["jobs"], strict=True)}

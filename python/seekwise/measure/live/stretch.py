@@ -120,8 +120,11 @@ def run(
                 ended = running.ended()
                 if ended is not None:
                     break
-                periods.append(Period(candidate.label, turn, took, now, then, seen, lead))
                 last = candidate
+                if switch.was_reset(seen):
+                    tell(f"{candidate.label}: discarded, the driver has set the queue up anew")
+                    continue
+                periods.append(Period(candidate.label, turn, took, now, then, seen, lead))
         except KeyboardInterrupt as error:
             if not periods:
                 raise

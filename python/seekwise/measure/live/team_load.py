@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,17 +27,26 @@ FIRST_UNITS_S = 0.3
 FIRST_PATIENCE_S = 20.0
 
 
+Count = Callable[[], int]
+
+
+def one() -> int:
+    """A unit a period."""
+    return 1
+
+
 @dataclass(frozen=True)
 class TeamLoad:
-    """Workers of a use. `count`: units per worker and period where they are long; None: as many as there is time
-    for."""
+    """Workers of a use. `count`: tells before each period how many units a worker does where they are long; None: as
+    many as there is time for."""
 
     tasks: tuple[team.Task, ...]
     foreground: tuple[str, ...]
-    count: int | None
+    count: Count | None
     data: Path
     own: Path
     seed: int
+    in_turn: bool = False
     buffered: bool = False
 
     @property
@@ -101,12 +110,13 @@ class RunningTeam:
 
     def _units(self, seconds: float, patience_s: float) -> None:
         names = self._load.foreground
-        self._team.go(names, self._load.count)
-        if self._load.count is None:
-            self._team.wait(seconds)
-            self._team.stop(names)
-        if not self._team.wait_idle(names, patience_s):
-            self._team.stop(names)
+        for together in [(name,) for name in names] if self._load.in_turn else [names]:
+            self._team.go(together, self._load.count and self._load.count())
+            if self._load.count is None:
+                self._team.wait(seconds)
+                self._team.stop(together)
+            if not self._team.wait_idle(together, patience_s):
+                self._team.stop(together)
 
     def ended(self) -> str | None:
         """Why a worker failed; None while all of them work."""
@@ -130,12 +140,14 @@ def merged(work: Path, task: team.Task, now_s: float) -> logs.Operations:
     return logs.Operations(end, duration, moved, process[order], waited, cached)
 
 
-def of_use(use: Use, data: Path, own: Path, seed: int, count: int) -> TeamLoad | None:
-    """The programs among the jobs of a use; None where it has none. `count`: units per period where they are long."""
+def of_use(use: Use, data: Path, own: Path, seed: int, count: Count) -> TeamLoad | None:
+    """The programs among the jobs of a use; None where it has none. `count`: units per period where they are long, asked
+    before each."""
     jobs = [(job, program) for job in use.job if (program := job.runs) is not None]
     if not jobs:
         return None
     tasks = tuple(team.Task(job.name, str(job.program), job.parameters, job.jobs, job.think_time) for job, _ in jobs)
     foreground = [(job, program) for job, program in jobs if job.role == "foreground"]
     long = bool(foreground) and all(program.long_units for _, program in foreground)
-    return TeamLoad(tasks, tuple(job.name for job, _ in foreground), count if long else None, data, own, seed)
+    names = tuple(job.name for job, _ in foreground)
+    return TeamLoad(tasks, names, count if long else None, data, own, seed, use.in_turn)

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from seekwise.number_text import three
 from seekwise.report.looks import Look
 from seekwise.trace.close_up import CloseUp, ServedRequest
+from seekwise.workload.study.quantity import latency_text
 
 PATH_HEIGHT, GAP, ROW, LANES_MOST, DEPTH_HEIGHT = 96, 10, 7, 16, 30
 TOP, WIDTH = 6, 1000
@@ -23,7 +24,7 @@ APART = 0.7
 """Strokes closer than this, in thousandths of the width, are drawn as one."""
 LONG = 3.0
 TIPS_MOST = 200
-KINDS = (("seek", "seek"), ("rotation", "rotation"), ("transfer", "transfer"), ("own", "own work"))
+KINDS = {"seek": "seek", "rotation": "rotation", "transfer": "transfer", "own": "own work"}
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,14 @@ class Range:
         return [(share, text) for (share, _), text in zip(places, texts, strict=True)]
 
 
+def kinds(shown: Sequence[CloseUp]) -> list[tuple[str, str]]:
+    """(name, title) of what the drive did in these stretches, each in a row of its own."""
+    parts = [one.parts for stretch in shown for one in stretch.requests if one.parts is not None]
+    if not parts:
+        return [("busy", "busy")]
+    return [kind for kind in KINDS.items() if kind[0] != "own" or any(part.own > 0 for part in parts)]
+
+
 def gigabytes(sectors: float) -> str:
     """Sectors of 512 bytes as GB with three digits."""
     return three(sectors * 512 / 1e9)
@@ -78,11 +87,7 @@ def panel(close: CloseUp, look: Look, threads: Sequence[int], places: Range, wor
     for share, text in places.labels:
         titled(f"{text} GB" if share == 1 else text, y + PATH_HEIGHT * (1 - share))
     y += PATH_HEIGHT + GAP
-    has_parts = any(one.parts is not None for one in close.requests)
-    kinds = [
-        kind for kind in KINDS if kind[0] != "own" or any(one.parts and one.parts.own > 0 for one in close.requests)
-    ]
-    for name, title in kinds if has_parts else [("busy", "drive")]:
+    for name, title in kinds([close]):
         parts.append(_bars(f"k-{name}", _work(close, name), y, close.span_ms))
         titled(title, y + ROW / 2)
         y += ROW + 4
@@ -196,17 +201,15 @@ def tip(one: ServedRequest, close: CloseUp, number: int) -> str:
     words = f"{one.end:.4g} ms: {'write' if one.write else 'read'} {size} at {gigabytes(one.sector)} GB, thread {one.thread}"
     if number:
         words += f", {100 * close.jumps_at(number):.2g} % from the one before"
-    words += f"; scheduler {_ms(one.issue - one.arrival)}, drive {_ms(one.end - one.issue)}"
+    words += f"; scheduler {latency_text(1e6 * (one.issue - one.arrival))}, drive {latency_text(1e6 * (one.end - one.issue))}"
     if one.parts is not None:
         if one.parts.cached:
             words += " (from its cache)"
         else:
-            inside = [(name, getattr(one.parts, name)) for name, _ in KINDS if getattr(one.parts, name) > 0.0005]
-            words += f" ({', '.join(f'{dict(KINDS)[name]} {_ms(value)}' for name, value in inside)})"
+            inside = [(title, getattr(one.parts, name)) for name, title in KINDS.items()]
+            words += (
+                f" ({', '.join(f'{title} {latency_text(1e6 * value)}' for title, value in inside if value > 0.0005)})"
+            )
     if one.merged:
         words += f"; {one.merged + 1} I/Os merged"
     return words
-
-
-def _ms(value: float) -> str:
-    return f"{value:.3g} ms" if value >= 0.1 or value == 0 else f"{1000 * value:.3g} µs"

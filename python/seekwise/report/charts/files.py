@@ -11,8 +11,8 @@ from pathlib import Path
 from markupsafe import escape
 
 from seekwise.files import make_folders, write_product
-from seekwise.report.charts.panels import TOTAL, PanelChart, is_wide, parts
-from seekwise.report.looks import MARKS, Look
+from seekwise.report.charts.panels import TOTAL, PanelChart, is_wide, marks, parts
+from seekwise.report.looks import Look
 
 PANEL_WIDTH, AXIS_WIDTH, GAP = 250, 52, 18
 COLUMNS_MOST = 4
@@ -29,8 +29,7 @@ def svg(drawn: PanelChart) -> str:
     columns = min(len(drawn.panels), COLUMNS_MOST)
     step = AXIS_WIDTH + PANEL_WIDTH + GAP
     width = max(step * columns + 8, 420)
-    better = f"{drawn.better} is better" if drawn.better else ""
-    words = ", ".join(word for word in (drawn.unit, better) if word)
+    words = drawn.reading
     body = [f'<text class="title" x="8" y="20">{escape(drawn.title)}{escape(f" [{words}]") if words else ""}</text>']
     legend, top = _legend(drawn.looks, width, 32)
     body += legend
@@ -48,10 +47,9 @@ def svg(drawn: PanelChart) -> str:
         bottom += 15
         body.append(f'<text x="8" y="{bottom}">{escape(line)}</text>')
     colours = "".join(f".{look.css}{{color:{look.colour}}}" for look in drawn.looks)
-    marks = "".join(f'<path id="m-{name}" d="{path}"/>' for name, path in MARKS.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{bottom + 10}"><style>{STYLE}{colours}</style>'
-        f'<defs>{marks}</defs><rect width="100%" height="100%" fill="#fff"/>{"".join(body)}</svg>'
+        f'{marks()}<rect width="100%" height="100%" fill="#fff"/>{"".join(body)}</svg>'
     )
 
 
@@ -80,10 +78,9 @@ def framed(picture: str, title: str, looks: Sequence[Look], below: str = "") -> 
         parts_.append(f'{frame} y="{top + height}" height="20">{below}</svg>')
         height += 20
     colours = "".join(f".{look.css}{{color:{look.colour}}}" for look in looks)
-    marks = "".join(f'<path id="m-{name}" d="{path}"/>' for name, path in MARKS.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{LIVE_WIDTH}" height="{top + height + 8}"><style>{STYLE}{LIVE_STYLE}{colours}</style>'
-        f'<defs>{marks}</defs><rect width="100%" height="100%" fill="#fff"/><text class="title" x="8" y="20">{escape(title)}</text>'
+        f'{marks()}<rect width="100%" height="100%" fill="#fff"/><text class="title" x="8" y="20">{escape(title)}</text>'
         f"{''.join(legend)}{''.join(parts_)}</svg>"
     )
 

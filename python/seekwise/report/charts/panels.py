@@ -71,6 +71,11 @@ class PanelChart:
     spec: dict[str, object] = field(default_factory=dict)
 
     @property
+    def reading(self) -> str:
+        """`MB/s, higher is better`."""
+        return ", ".join(word for word in (self.unit, f"{self.better} is better" if self.better else "") if word)
+
+    @property
     def looks(self) -> list[Look]:
         """Every candidate once, in order."""
         return list({line.look.label: line.look for panel in self.panels for line in panel.series}.values())
@@ -90,9 +95,7 @@ def is_wide(panel: Panel) -> bool:
 def figure(drawn: PanelChart) -> Markup:
     """The chart with legend, caption and table."""
     panels = Markup("").join(_panel(drawn, panel, number) for number, panel in enumerate(drawn.panels))
-    better = f"{drawn.better} is better" if drawn.better else ""
-    words = ", ".join(word for word in (drawn.unit, better) if word)
-    heading = f"<h3>{escape(drawn.title)} <small>{escape(words)}</small></h3>"
+    heading = f"<h3>{escape(drawn.title)} <small>{escape(drawn.reading)}</small></h3>"
     return Markup(
         f'<figure class="chart" id="{escape(drawn.name)}">{heading}{legend(drawn.looks, drawn.colour_title)}'
         f'<div class="panels">{panels}</div>'
@@ -100,7 +103,7 @@ def figure(drawn: PanelChart) -> Markup:
     )
 
 
-def distribution(pictures: Sequence[tuple[str, Markup]], looks: Sequence[Look], words: str, caption: str) -> Markup:
+def distribution(pictures: Sequence[tuple[str, Markup]], looks: Sequence[Look], words: str) -> Markup:
     """Latency on a scale of nines: (heading, picture) of each panel; one without heading stands alone."""
     boxes = Markup("").join(
         Markup('<div class="panel"><h4>{}</h4>{}</div>').format(name, picture) if name else picture
@@ -112,7 +115,11 @@ def distribution(pictures: Sequence[tuple[str, Markup]], looks: Sequence[Look], 
     body = Markup('<div class="panels">{}</div>').format(boxes) if pictures[0][0] else boxes
     anchor = Markup(' id="latency-distribution"') if pictures[0][0] else ""
     return Markup('<figure class="chart"{}>{}{}{}<figcaption>{}</figcaption></figure>').format(
-        anchor, heading, legend(looks), body, f"Read: at 99 %, one request in a hundred took longer.{caption}"
+        anchor,
+        heading,
+        legend(looks),
+        body,
+        "Read: at 99 %, one request in a hundred took longer. Drawn as far as 20 requests took longer.",
     )
 
 
@@ -136,10 +143,22 @@ def swatch(look: Look) -> Markup:
     )
 
 
+def keys(looks: Sequence[Look]) -> Markup:
+    """Line, mark and name of each, once."""
+    named = {look.label: look for look in looks}
+    one = Markup('<span class="shape">{} {}</span>')
+    return Markup("").join(one.format(swatch(look), label) for label, look in named.items())
+
+
 def definitions() -> Markup:
     """Marks that all charts of a page use."""
-    marks = "".join(f'<path id="m-{name}" d="{path}"/>' for name, path in MARKS.items())
-    return Markup(f'<svg class="defs" width="0" height="0" aria-hidden="true"><defs>{marks}</defs></svg>')
+    return Markup(f'<svg class="defs" width="0" height="0" aria-hidden="true">{marks()}</svg>')
+
+
+def marks() -> str:
+    """The marks of `looks.MARKS`, to be used by their names."""
+    paths = "".join(f'<path id="m-{name}" d="{path}"/>' for name, path in MARKS.items())
+    return f"<defs>{paths}</defs>"
 
 
 def ticks(top: float, bottom: float | None) -> list[float]:

@@ -38,11 +38,6 @@ def picture(width: float, height: float, title: str, *parts: str) -> Markup:
     )
 
 
-def group(x: float, y: float, *parts: str) -> str:
-    """The parts, moved."""
-    return f'<g transform="translate({x:.0f} {y:.0f})">{"".join(parts)}</g>'
-
-
 def text(
     x: float, y: float, said: object, *, anchor: str = "middle", size: float = 10.5, weight: str = "normal"
 ) -> str:

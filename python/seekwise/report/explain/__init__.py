@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seekwise import _core, schedulers, suggestion
+from seekwise import _core, drive_names, invocation, schedulers, suggestion
 from seekwise.errors import UsageError
 from seekwise.linux.stack import read_stack
 from seekwise.report.explain import caps, cards, hosts, program
@@ -54,10 +54,26 @@ def explain(word: str) -> Explanation:
             return offered
         if word.partition("/")[0] in _model_names():
             raise UsageError(str(error), "`seekwise explain` of the model's name lists its editions") from error
+        asked = drive_names.read(word)
+        is_drive = bool(asked.kind or asked.makers or asked.capacity_bytes or asked.rpm)
+        if is_drive and not suggestion.nearest(word.lower(), _model_names(), drive_names.MISSPELT):
+            return _nearest_model(word)
         candidates = {_plain(one): one for one in [*program.words(), *_other_words(), *words(), *_model_names()]}
         close = suggestion.nearest(name, candidates)
         hint = f"did you mean `{candidates[close]}`?" if close else "`seekwise explain` lists every word"
         raise UsageError(f"no entry for `{word}`", hint) from error
+
+
+def _nearest_model(word: str) -> Explanation:
+    """A drive as people call it: its model, or the nearest one and why; of a drive of another kind what it is."""
+    try:
+        return _model(drive_names.find(word))
+    except UsageError:
+        nearest, why = drive_names.closest(word)
+    if nearest is None:
+        return Explanation(word, "model", word, f"{why}.", ("smr",))
+    entry = _model(nearest.name)
+    return replace(entry, text=f"{why[:1].upper()}{why[1:]}. {entry.text}")
 
 
 def _model_names() -> set[str]:
@@ -127,7 +143,8 @@ def _units() -> dict[str, Unit]:
 
 @cache
 def _parsed(name: str) -> Unit:
-    lines = (UNITS / f"{name}.md").read_text(encoding="utf-8").splitlines()
+    text = (UNITS / f"{name}.md").read_text(encoding="utf-8")
+    lines = text.replace(invocation.SUDO, invocation.line(f"{invocation.SUDO} ").rstrip()).splitlines()
     fields: dict[str, tuple[str, ...]] = {"also": (), "see": ()}
     body: list[str] = []
     for line in lines[1:]:
@@ -143,9 +160,8 @@ def _unit(name: str) -> Explanation:
     title, _, see, text = _parsed(name)
     if "{access_table}" in text:
         text = text.replace("{access_table}", _access_table())
-    for table in (program.exit_table, program.environment_table, program.purpose_table):
-        if f"{{{table.__name__}}}" in text:
-            text = text.replace(f"{{{table.__name__}}}", table())
+    for name_of_table, table in program.tables().items():
+        text = text.replace(f"{{{name_of_table}}}", table)
     tunables = _tunables(name)
     if tunables or caps.sentence(name):
         text = "\n\n".join(part for part in (text, caps.sentence(name)) if part)
@@ -177,16 +193,15 @@ def _tunables(scheduler: str) -> list[Tunable]:
 
 def _tunable(word: str) -> Explanation | None:
     """A tunable by its kernel name, under every scheduler that has it."""
-    lines = []
+    lines: dict[str, str] = {}
     for scheduler in sorted({one["name"] for rows in _registry().values() for one in rows}):
         for tunable in _tunables(scheduler):
             if tunable.name == word:
                 defaults = ", ".join(f"{value} on {kernel}" for kernel, value in tunable.defaults.items())
-                lines.append(f"{scheduler}: {tunable.meaning} ({tunable.unit}; default {defaults})")
+                lines[scheduler] = f"{scheduler}: {tunable.meaning} ({tunable.unit}; default {defaults})"
     if not lines:
         return None
-    see = tuple(line.split(":")[0] for line in lines)
-    return Explanation(word, "term", f"{word}: a tunable", "\n".join(lines), see)
+    return Explanation(word, "term", f"{word}: a tunable", "\n".join(lines.values()), tuple(lines))
 
 
 def _model(word: str) -> Explanation:
@@ -214,13 +229,12 @@ def _model(word: str) -> Explanation:
 
 
 def _models() -> Explanation:
-    lines = []
-    for name in _core.drive_models():
-        lines.append(f"{name:20} {json.loads(_core.drive_model(name))['name']}")
-    for name in _core.controller_models():
-        lines.append(f"{name:20} {json.loads(_core.controller_model(name))['name']} (controller)")
-    for name in _core.host_models():
-        lines.append(f"{name:20} {json.loads(_core.host_model(name))['name']} (host)")
+    kinds = (
+        (_core.drive_models(), _core.drive_model, ""),
+        (_core.controller_models(), _core.controller_model, " (controller)"),
+        (_core.host_models(), _core.host_model, " (host)"),
+    )
+    lines = [f"{name:20} {json.loads(read(name))['name']}{kind}" for names, read, kind in kinds for name in names]
     return Explanation(
         "models", "term", "Drive, controller and host models", "\n".join(lines), ("confidence", "hardware-raid")
     )

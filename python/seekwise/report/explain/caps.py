@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from seekwise import invocation
 from seekwise.number_text import thousands
 
 NOTHING = 0.05
@@ -21,5 +22,5 @@ def sentence(scheduler: str) -> str:
         return ""
     return (
         f"On ten cores {scheduler} ended at about {thousands(PUBLISHED[scheduler])} requests per second, {WITHOUT} at {thousands(PUBLISHED_WITHOUT)} "
-        "(Ren and others, ICPE 2024). `sudo seekwise tune DEVICE --for limits` measures it on an NVMe drive here."
+        f"(Ren and others, ICPE 2024). `{invocation.line('sudo seekwise tune DEVICE --for limits')}` measures it on an NVMe drive here."
     )

@@ -4,6 +4,7 @@ are defined."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -84,19 +85,14 @@ def _variable(name: str) -> Entry | None:
     return None if meaning is None else (f"{name.upper()}: an environment variable", meaning, ("environment",))
 
 
-def exit_table() -> str:
-    """Every exit status and its meaning, a paragraph each."""
-    return "\n\n".join(f"{status.value}: {meaning}" for status, meaning in environment.STATUS_MEANINGS.items())
-
-
-def environment_table() -> str:
-    """Every environment variable and its meaning, a paragraph each."""
-    return "\n\n".join(f"{name}: {meaning}" for name, meaning in environment.VARIABLES.items())
-
-
-def purpose_table() -> str:
-    """The purposes, a paragraph each."""
-    return "\n\n".join(f"{name}: {meaning}." for name, meaning in PURPOSES.items())
+def tables() -> dict[str, str]:
+    """What stands for `{name}` in a text: a paragraph for each word and its meaning."""
+    words: dict[str, Mapping[str, str]] = {
+        "exit_table": {str(status.value): meaning for status, meaning in environment.STATUS_MEANINGS.items()},
+        "environment_table": environment.VARIABLES,
+        "purpose_table": {str(name): f"{meaning}." for name, meaning in PURPOSES.items()},
+    }
+    return {table: "\n\n".join(f"{name}: {text}" for name, text in rows.items()) for table, rows in words.items()}
 
 
 @cache

@@ -14,7 +14,7 @@ from seekwise.workload.study.study import System
 WORDS = {
     "hardware": "does its own work, as hardware RAID does",
     "fake": "leaves the work to the host, as fake RAID does",
-    "undecided": "could be hardware or fake RAID",
+    "unknown": "could be hardware or fake RAID",
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from statistics import fmean
 from typing import TypeVar
 
-Place = TypeVar("Place", bound=Hashable)
+from seekwise.store.record import Record
+
 Numbers = TypeVar("Numbers")
 
 
@@ -24,9 +25,15 @@ class Finding:
 
 
 def means(
-    grouped: Mapping[Place, Mapping[str, Sequence[Numbers]]],
-) -> dict[Place, dict[str, Numbers]]:
-    """{place: {setting: the mean of its repeats}}; they are dataclasses of numbers, averaged field by field."""
+    records: Sequence[Record], numbers_of: Callable[[Record], Numbers | None]
+) -> dict[tuple[str, str], dict[str, Numbers]]:
+    """{(system, combination): {setting: the mean of its repeats}} of the valid records. `numbers_of`: a dataclass of numbers,
+    averaged field by field; None where a record does not tell."""
+    grouped: dict[tuple[str, str], dict[str, list[Numbers]]] = {}
+    for record in records:
+        if record.valid and (own := numbers_of(record)) is not None:
+            place = (str(record.factors.get("system", "")), record.combination)
+            grouped.setdefault(place, {}).setdefault(record.setting, []).append(own)
     return {
         place: {setting: _mean(repeats) for setting, repeats in settings.items()} for place, settings in grouped.items()
     }

@@ -30,31 +30,23 @@ class LockMeans:
     """Processor time of a request."""
 
 
-def _measured(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, LockMeans]]:
-    """{(system, combination): {setting: means}}."""
-    grouped: dict[tuple[str, str], dict[str, list[LockMeans]]] = {}
-    for record in records:
-        # Jobs that differ compete for the drive as well: what they lose says nothing of the lock.
-        if not record.valid or not record.phases or "group_threads" in record.phases[0].details:
-            continue
-        phase = record.phases[0]
-        waited = phase.details.get("lock_wait_s")
-        busy = phase.cpu.system_cpu
-        if not isinstance(waited, float) or busy <= 0 or phase.ios <= 0:
-            continue
-        measured = LockMeans(
-            sum(part.iops for part in record.phases), waited / busy, 1e6 * busy / sum(p.ios for p in record.phases)
-        )
-        place = (str(record.factors.get("system", "")), record.combination)
-        grouped.setdefault(place, {}).setdefault(record.setting, []).append(measured)
-    return means(grouped)
+def _numbers(record: Record) -> LockMeans | None:
+    # Jobs that differ compete for the drive as well: what they lose says nothing of the lock.
+    if not record.phases or "group_threads" in record.phases[0].details:
+        return None
+    phase = record.phases[0]
+    waited, busy = phase.details.get("lock_wait_s"), phase.cpu.system_cpu
+    if not isinstance(waited, float) or busy <= 0 or phase.ios <= 0:
+        return None
+    ios = sum(part.ios for part in record.phases)
+    return LockMeans(sum(part.iops for part in record.phases), waited / busy, 1e6 * busy / ios)
 
 
 def find(records: Sequence[Record]) -> list[Finding]:
     """Schedulers whose lock bounds the operations per second where `none` goes on rising."""
     findings = []
     by_system: dict[str, list[Mapping[str, LockMeans]]] = {}
-    for (system, _), settings in _measured(records).items():
+    for (system, _), settings in means(records, _numbers).items():
         if WITHOUT in settings:
             by_system.setdefault(system, []).append(settings)
     for system, combinations in sorted(by_system.items()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from statistics import geometric_mean
 
 from seekwise.number_text import change, listed
 from seekwise.report.insights.finding import Finding
@@ -113,9 +114,9 @@ def ratios_of(means: Means, first: str, second: str, operation: str) -> dict[str
     for (system, setting, op, threads, size), value in throughputs.items():
         other = throughputs.get((second, setting, op, threads, size))
         if system == first and op == operation and other and value > 0:
-            ratios.setdefault(setting, {}).setdefault(size, []).append(math.log(value / other))
+            ratios.setdefault(setting, {}).setdefault(size, []).append(value / other)
     return {
-        setting: {size: math.exp(sum(logs) / len(logs)) for size, logs in sorted(by_size.items())}
+        setting: {size: geometric_mean(values) for size, values in sorted(by_size.items())}
         for setting, by_size in ratios.items()
     }
 

@@ -29,30 +29,23 @@ class ReadWriteMeans:
 
 
 def _readers_and_writers(record: Record) -> tuple[Phase, Phase] | None:
-    if not record.valid or len(record.phases) != 2 or not all("group_threads" in p.details for p in record.phases):
+    if len(record.phases) != 2 or not all("group_threads" in p.details for p in record.phases):
         return None
     first, second = record.phases
     return (first, second) if first.operation.endswith("read") and second.operation.endswith("write") else None
 
 
-def _measured(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, ReadWriteMeans]]:
-    """{(system, combination): {setting: means}}."""
-    grouped: dict[tuple[str, str], dict[str, list[ReadWriteMeans]]] = {}
-    for record in records:
-        pair = _readers_and_writers(record)
-        p99_ns = pair[0].percentile_ns(99) if pair else None
-        if pair and p99_ns:
-            place = (str(record.factors.get("system", "")), record.combination)
-            own = ReadWriteMeans(pair[0].iops, p99_ns / 1e6, pair[1].iops)
-            grouped.setdefault(place, {}).setdefault(record.setting, []).append(own)
-    return means(grouped)
+def _numbers(record: Record) -> ReadWriteMeans | None:
+    pair = _readers_and_writers(record)
+    p99_ns = pair[0].percentile_ns(99) if pair else None
+    return ReadWriteMeans(pair[0].iops, p99_ns / 1e6, pair[1].iops) if pair and p99_ns else None
 
 
 def find(records: Sequence[Record]) -> list[Finding]:
     """One for each system and load that was measured with `none`."""
     return [
         _finding(system, settings)
-        for (system, _), settings in sorted(_measured(records).items())
+        for (system, _), settings in sorted(means(records, _numbers).items())
         if WITHOUT in settings and len(settings) > 1
     ]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import geometric_mean
 
 from seekwise.number_text import listed, three
 from seekwise.report.insights.finding import Finding
@@ -192,14 +193,10 @@ def _chunks(means: Means, systems: Sequence[System], setting: str, threads: int)
                 one, many = (line(means, s.name, setting, operation, threads) for s in (single, array))
                 for size in many:
                     if one.get(size) and many[size] > 0:
-                        (small if size <= 64 * 1024 else large).append(math.log(many[size] / one[size]))
+                        (small if size <= 64 * 1024 else large).append(many[size] / one[size])
             if small and large:
-                every = [*small, *large]
-                gains[array.chunk_kib[0]] = {
-                    "all": math.exp(sum(every) / len(every)),
-                    "small": math.exp(sum(small) / len(small)),
-                    "large": math.exp(sum(large) / len(large)),
-                }
+                ratios = {"all": [*small, *large], "small": small, "large": large}
+                gains[array.chunk_kib[0]] = {name: geometric_mean(values) for name, values in ratios.items()}
         if len(gains) < 2:
             continue
         best = max(gains, key=lambda chunk: gains[chunk]["all"])

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import correlation, fmean, linear_regression
 
 from seekwise.judge.naming import pieces
 from seekwise.number_text import listed, three
@@ -54,13 +55,13 @@ class SettingCurves:
         """Mean rate of the first group over that of the last; without clear groups of the first setting over the
         last."""
         first, last = (self.groups[0], self.groups[-1]) if self.is_clear else ([self.ranked[0]], [self.ranked[-1]])
-        low = mean(average(self.curves, last).values())
-        return mean(average(self.curves, first).values()) / low if low > 0 else math.inf
+        low = fmean(average(self.curves, last).values())
+        return fmean(average(self.curves, first).values()) / low if low > 0 else math.inf
 
     @property
     def ranked(self) -> list[str]:
         """Settings by mean throughput over thread counts, fastest first."""
-        return sorted(self.curves, key=lambda name: -mean(self.curves[name].values()))
+        return sorted(self.curves, key=lambda name: -fmean(self.curves[name].values()))
 
     @property
     def level_at(self) -> list[int]:
@@ -127,7 +128,7 @@ def groups(curves: dict[str, Curve], level: float) -> list[list[str]]:
     branches: dict[str, list[str]] = {}
     for setting in settings:
         branches.setdefault(root(setting), []).append(setting)
-    return sorted(branches.values(), key=lambda members: -mean([mean(curves[m].values()) for m in members]))
+    return sorted(branches.values(), key=lambda members: -fmean([fmean(curves[m].values()) for m in members]))
 
 
 def difference(first: Curve, second: Curve) -> float:
@@ -146,23 +147,14 @@ def spread(curves: dict[str, Curve]) -> float:
         for t in counts
         if max(c[t] for c in curves.values()) > 0
     ]
-    return mean(shares) if shares else 0.0
-
-
-def mean(values: Iterable[float]) -> float:
-    """Arithmetic mean of at least one value."""
-    given = list(values)
-    return sum(given) / len(given)
+    return fmean(shares) if shares else 0.0
 
 
 def slope(curve: Curve) -> tuple[float, float]:
     """(least-squares slope per thread, share of variance explained)."""
     xs, ys = list(curve), list(curve.values())
-    mx, my = mean(xs), mean(ys)
-    sxx = sum((x - mx) ** 2 for x in xs)
-    sxy = sum((x - mx) * (y - my) for x, y in zip(xs, ys, strict=True))
-    syy = sum((y - my) ** 2 for y in ys)
-    return sxy / sxx, 1.0 if syy == 0 else sxy**2 / (sxx * syy)
+    explained = correlation(xs, ys) ** 2 if len(set(ys)) > 1 else 1.0
+    return linear_regression(xs, ys).slope, explained
 
 
 def trend(curve: Curve, unit: str) -> str:
@@ -173,7 +165,7 @@ def trend(curve: Curve, unit: str) -> str:
     first, last = values[0], values[-1]
     start = f"from {three(first)} {unit} at {counted(counts[0], 'thread')}"
     if max(values) - min(values) <= STEP * max(values):
-        return f"stays at {three(mean(values))} {unit}"
+        return f"stays at {three(fmean(values))} {unit}"
     steps = list(pairwise(values))
     if all(b >= (1 - STEP) * a for a, b in steps) and last > (1 + STEP) * first:
         return f"rises {start} to {three(last)} at {counts[-1]}"
@@ -188,7 +180,7 @@ def trend(curve: Curve, unit: str) -> str:
 
 def average(curves: dict[str, Curve], members: Sequence[str]) -> Curve:
     """The mean curve of some settings: {threads: value}."""
-    return {t: mean(curves[m][t] for m in members) for t in curves[members[0]]}
+    return {t: fmean(curves[m][t] for m in members) for t in curves[members[0]]}
 
 
 def _level_at(curves: dict[str, Curve], threads: int, level: float) -> bool:
@@ -277,7 +269,7 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             continue
         branches = list(reversed(groups(curves, means.level)))
         order = tuple(tuple(sorted(members)) for members in branches)
-        typical = mean([slope(curve)[0] for curve in curves.values()])
+        typical = fmean([slope(curve)[0] for curve in curves.values()])
         # Systems whose slopes are of another size are another sentence.
         size = round(math.log(typical) / ALIKE_SLOPES) if typical > 0 else None
         merged.setdefault((of_system.operation, of_system.size, order, size), []).append((of_system, curves, branches))
@@ -289,7 +281,7 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             slopes = [slope(c[name])[0] for _, c, groups_ in members for name in groups_[i]]
             parts.append((slopes, f"{span(slopes, 'ms')} with {listed(pieces(names, list(curves)))}"))
         counts = list(next(iter(curves.values())))
-        start = span((min(c.values(), key=lambda v: mean(v.values()))[counts[0]] for _, c, _ in members), "ms")
+        start = span((min(c.values(), key=lambda v: fmean(v.values()))[counts[0]] for _, c, _ in members), "ms")
         text = (
             f"{_where(means, [m for m, _, _ in members])}: the access time is {start} at {counted(counts[0], 'thread')}, and each further thread "
             f"adds {', '.join(_shortened([text for _, text in parts]))}"
@@ -298,7 +290,7 @@ def _slopes(means: Means, known: Sequence[SettingCurves]) -> list[Finding]:
             "operation": first.operation,
             "slopes_ms_per_thread": {m.system: {name: slope(v)[0] for name, v in c.items()} for m, c, _ in members},
         }
-        low, high = mean(parts[0][0]), mean(parts[-1][0])
+        low, high = fmean(parts[0][0]), fmean(parts[-1][0])
         strength = math.log(high / low) if len(parts) > 1 and low > 0 and high > low else 0.0
         insights.append(Finding("slope", text, numbers, strength))
     return insights
@@ -312,7 +304,7 @@ def _efficiencies(means: Means, known: Sequence[SettingCurves]) -> list[Finding]
         curves = curves_of(means, "cpu_efficiency", of_system.system, of_system.operation, of_system.size)
         if len(curves) < 2:
             continue
-        over_settings, over_threads = spread(curves), mean([_range(curve.values()) for curve in curves.values()])
+        over_settings, over_threads = spread(curves), fmean([_range(curve.values()) for curve in curves.values()])
         noise = _tick_noise(means, of_system, curves)
         equal, constant = over_settings <= noise, over_threads <= noise
         merged.setdefault((of_system.operation, of_system.size, equal, constant), []).append(
@@ -380,7 +372,7 @@ def _spreads(known: Sequence[SettingCurves]) -> list[Finding]:
         shares.setdefault(of_system.operation, []).append(spread(of_system.curves))
     if len(shares) < 2:
         return []
-    order = sorted(shares, key=lambda operation: -mean(shares[operation]))
+    order = sorted(shares, key=lambda operation: -fmean(shares[operation]))
     parts = [f"{span((100 * s for s in shares[operation]), '%')} in {NAMES[operation]}" for operation in order]
     systems = {of_system.system for of_system in known}
     sizes = {of_system.size for of_system in known}

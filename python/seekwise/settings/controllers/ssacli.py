@@ -99,7 +99,7 @@ def _parts(text: str, head: str) -> list[str]:
 
 
 def _drives(controller: str) -> list[_Place]:
-    slot = re.search(r"^\s*Slot:\s*(\d+)", controller, re.MULTILINE)
+    slot = re.search(r"^[^\S\n]*Slot:[^\S\n]*(\d+)", controller, re.MULTILINE)
     drives = []
     for part in _parts(controller, r"^[ \t]*Logical Drive:\s*\d+"):
         head = re.match(r"([ \t]*)Logical Drive:\s*(\d+).*\n?", part)

@@ -16,7 +16,9 @@ from seekwise.settings.doctor import (
     dirty_limits,
     discards,
     firmware_raid,
-    io_cost,
+    io_limits,
+    kernel_fault,
+    large_requests,
     members,
     mount_options,
     ncq,
@@ -37,6 +39,7 @@ from seekwise.settings.doctor import (
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 CHECKS = (
+    kernel_fault,
     array_state,
     device_state,
     smart,
@@ -50,7 +53,7 @@ CHECKS = (
     dirty_limits,
     swap,
     throttling_off,
-    io_cost,
+    io_limits,
     bfq_on_nvme,
     throttling,
     ncq,
@@ -58,6 +61,7 @@ CHECKS = (
     read_ahead,
     small_read_ahead,
     absurd_read_ahead,
+    large_requests,
     request_flags,
     discards,
     firmware_raid,

@@ -4,7 +4,7 @@ tools."""
 from collections.abc import Iterator
 
 from seekwise.linux import md
-from seekwise.linux.describe import member_state
+from seekwise.report.device_words import member_state
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 
 NAME = "array-state"

@@ -37,7 +37,7 @@ class Machine:
     def drives(self) -> Iterator[BlockDevice]:
         """Whole physical drives and units with a medium, without hidden paths."""
         for device in self.stack.devices.values():
-            if device.kind in ("disk", "nvme", "virtio", "mmc", "xen") and device.size_bytes and not device.below:
+            if device.kind in ("disk", "nvme", "virtio", "mmc", "xen") and device.has_medium and not device.below:
                 yield device
 
 

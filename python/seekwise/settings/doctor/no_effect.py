@@ -16,8 +16,10 @@ MOST = 8
 def check(machine: Machine) -> Iterator[DoctorFinding]:
     """Lines without effect, and what would have one."""
     lines: dict[tuple[str, str], list[Ineffective]] = {}
+    # A line for many devices that acts on one of them is meant so.
+    acting = {(setter.place, setter.attribute) for setter in machine.who.setters}
     for setter in machine.who.ineffective:
-        if not setter.through:
+        if not setter.through and (setter.place, setter.attribute) not in acting:
             lines.setdefault((setter.place, setter.value), []).append(setter)
     for (place, value), group in list(lines.items())[:MOST]:
         first = group[0]

@@ -16,13 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit  # `scipy.stats` takes a second to load and 40 MB
 
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.settings.guard.watch import Interval
+from seekwise.special import t_quantile
+
+if TYPE_CHECKING:
+    from seekwise.judge.decision.verdicts import Word
 
 RESAMPLES = 400
 BLOCKS_MIN = 6
@@ -33,9 +36,6 @@ TAIL_REQUESTS_MIN = 1000
 """Ten requests beyond the p99."""
 PRESSURE_MIN = 0.05
 """A change of I/O pressure below five points of a hundred is no reason to roll back."""
-
-
-Word = Literal["worse", "better", "same", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def compare(before: Sequence[Interval], after: Sequence[Interval], limit: float,
     if worse:
         word, reason = "worse", "; ".join(worse)
     elif not judged:
-        word, reason = "inconclusive", _nothing_judged(periods)
+        word, reason = "unknown", _nothing_judged(periods)
     else:
         word, reason = _not_worse(judged, tail, limit)
     return GuardVerdict(word, reason, tuple(metrics), limit, level)
@@ -146,7 +146,7 @@ def _not_worse(judged: Sequence[tuple[Metric, Metric]], tail: Metric | None, lim
     if all(high is not None and high <= 1 + limit for high in highs):
         return "same", f"no metric is worse by more than {100 * limit:.0f} %"
     widest = max(pair[0].high or 0 for pair in judged)
-    return "inconclusive", f"no sign of harm beyond the noise; latency up to {widest:.3g} times as long is possible"
+    return "unknown", f"no sign of harm beyond the noise; latency up to {widest:.3g} times as long is possible"
 
 
 def _times(metric: Metric) -> str:
@@ -178,7 +178,7 @@ def _half_width(sums: Sequence[np.ndarray], statistic: Statistic, level: float) 
         resampled = np.array([statistic(np.bincount(drawn, minlength=count) @ rows) for drawn in index])
         # With m blocks a bootstrap variance is too small by (m - 1) / m.
         errors.append(float(np.nanstd(resampled)) * math.sqrt(blocks[-1] / (blocks[-1] - 1)))
-    return math.hypot(*errors) * float(stdtrit(min(blocks) - 1, (1 + level) / 2))
+    return math.hypot(*errors) * t_quantile(min(blocks) - 1, (1 + level) / 2)
 
 
 def block_length(series: np.ndarray) -> int:

@@ -18,10 +18,8 @@ from seekwise.control.journal import Journal
 from seekwise.linux.stack import read_stack
 from seekwise.settings import apply as applying
 from seekwise.settings import guard_log, persist
-from seekwise.settings.guard.job import go_on, main, note, remember, roll_back
+from seekwise.settings.guard.job import LOOK_S, go_on, main, note, remember, roll_back
 from seekwise.settings.guard_log import GuardDocument
-
-LOOK_S = 0.1
 
 
 def work(document: GuardDocument, journal: Journal, root: Path) -> None:

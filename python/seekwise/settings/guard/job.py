@@ -7,6 +7,7 @@ Everything it knows stands in `STATE/guard/ID.json`, written after each step.
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import signal
 import sys
@@ -16,10 +17,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seekwise.control import recovery, settings
-from seekwise.control.journal import Journal
+from seekwise.control import kernel_faults, recovery, settings
+from seekwise.control.journal import ACCEPTED, Journal
+from seekwise.control.lock import users_kept_out
 from seekwise.control.process import this_process
-from seekwise.errors import SeekwiseError
+from seekwise.errors import RefusedError, SeekwiseError, reason
+from seekwise.files import read_text
 from seekwise.linux.block_device import Stack
 from seekwise.settings import apply as applying
 from seekwise.settings import guard_log, history
@@ -59,6 +62,7 @@ def begun(what: Asked, ways: tuple[str, ...], seconds: float, limit: float | Non
         "limit": limit,
         "reason": what.reason,
         "evidence": what.evidence and asdict(what.evidence),
+        ACCEPTED: sorted(kernel_faults.accepted),
         "outcome": "starting",
         "headline": "",
         **({} if limit is not None else {"until": ""}),
@@ -92,14 +96,17 @@ def carry_out(document: GuardDocument, work: Work, root: Path) -> GuardDocument:
     """Does the work; undecided means back. The returned document says how it ended."""
     journal = Journal()
     document["process"] = asdict(this_process())
+    kernel_faults.accept(document.get(ACCEPTED, ()))
     try:
-        work(document, journal, root)
+        with users_kept_out(document["wanted"], root):
+            work(document, journal, root)
     except GuardStopped:
         roll_back(document, journal)
         why = guard_log.why_ended(document["id"]) or "it was stopped before it could decide"
         note(document, "rolled back", why)
     except SeekwiseError as error:
         roll_back(document, journal)
+        document["refused"] = isinstance(error, RefusedError)
         note(document, "failed", error.message)
     except Exception as error:
         # A drive that is gone, a full disk: undecided means back, and the fault is written down.
@@ -107,6 +114,11 @@ def carry_out(document: GuardDocument, work: Work, root: Path) -> GuardDocument:
         note(document, "failed", f"the guard met {type(error).__name__}: {error}")
         raise
     return document
+
+
+def failure(document: GuardDocument) -> SeekwiseError:
+    """The error that a failed one ended with, for the command that waits."""
+    return (RefusedError if document.get("refused") else SeekwiseError)(str(document["headline"]))
 
 
 def go_on(document: GuardDocument) -> None:
@@ -118,8 +130,16 @@ def go_on(document: GuardDocument) -> None:
 
 def job(identity: str) -> GuardDocument:
     """What it was started with, as JSON. FileNotFoundError where there is no such guard."""
-    document: GuardDocument = json.loads((guard_log.folder() / f"{identity}.json").read_text())
-    return document
+    path = guard_log.folder() / f"{identity}.json"
+    try:
+        document = json.loads(read_text(path))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        raise SeekwiseError(
+            f"{path} cannot be read ({reason(error)})", "`seekwise revert` undoes what was set"
+        ) from error
+    return guard_log.checked(document if isinstance(document, dict) else {})
 
 
 def remember(document: GuardDocument, before: GuardDocument, stack: Stack, files: list[File]) -> None:
@@ -138,10 +158,32 @@ def remember(document: GuardDocument, before: GuardDocument, stack: Stack, files
     )
 
 
-def roll_back(document: GuardDocument, journal: Journal) -> None:
-    """Restores what this guard applied, if it has; the journal's own entries say how, the settings before the files."""
-    own = [entry for entry in journal.entries() if entry.id in document.get("entries", ())]
-    _restored(document, [recovery.restore(entry, journal, own=entry.alive) for entry in own])
+LOOK_S = 0.1
+BUSY_S = 30.0
+"""So long others wait for a device to become free; the process that has set the values does so until it is."""
+
+
+def roll_back(document: GuardDocument, journal: Journal, patience_s: float = math.inf) -> None:
+    """Restores what this guard applied, if it has; the journal's own entries say how, the settings before the files.
+
+    While another process has the device, or what was set later still stands on it, it is tried again.
+    """
+    until = time.monotonic() + patience_s
+    while True:
+        own = [entry for entry in journal.entries() if entry.id in document.get("entries", ())]
+        done = [recovery.restore(entry, journal, own=entry.alive) for entry in own]
+        busy = [text for outcome in done if outcome.state == "busy" for text in outcome.sentences]
+        if not busy or time.monotonic() >= until:
+            break
+        _restored(document, [outcome for outcome in done if outcome.state != "busy"])
+        if busy[0] != document["headline"]:
+            note(document, GOING_BACK, busy[0])
+        time.sleep(LOOK_S)
+    _restored(document, done)
+
+
+GOING_BACK = "going back"
+"""Outcome of a change that will be undone as soon as its device is free."""
 
 
 def _restored(document: GuardDocument, outcomes: list[recovery.Outcome]) -> None:
@@ -149,7 +191,7 @@ def _restored(document: GuardDocument, outcomes: list[recovery.Outcome]) -> None
         *document.get("restored", ()),
         *(text for outcome in outcomes for text in outcome.sentences),
     ]
-    if failed := [text for outcome in outcomes if outcome.state == "failed" for text in outcome.sentences]:
+    if failed := [text for outcome in outcomes if outcome.state in ("failed", "busy") for text in outcome.sentences]:
         raise SeekwiseError("; ".join(failed), "`seekwise revert` tries again")
 
 
@@ -164,7 +206,7 @@ def settle(identity: str, why: str = "the guard ended before it could decide") -
         # It had decided, and died before it could say so.
         note(document, "kept", "the guard ended just after it had decided to keep the settings")
         return
-    roll_back(document, journal)
+    roll_back(document, journal, BUSY_S)
     # Also what it had set before it could note the names of its entries.
     _restored(document, recovery.restore_left_behind(journal))
     note(document, "rolled back", why)

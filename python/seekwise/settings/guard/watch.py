@@ -13,7 +13,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.judge.decision.periods import histogram
 from seekwise.linux import diskstats
 from seekwise.linux.diskstats import DiskCounters
-from seekwise.linux.facts import io_pressure_s
+from seekwise.linux.facts import pressure_s
 from seekwise.linux.tree import Tree, open_tree
 from seekwise.measure.live.latencies import Sampler
 
@@ -55,12 +55,12 @@ class Watch:
     def run(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> None:
         """Watches for `seconds`, or until `stop()` after an interval."""
         tree = open_tree(self.root)
-        before, pressure, then = self._counters(tree), io_pressure_s(tree), time.monotonic()
+        before, pressure, then = self._counters(tree), pressure_s(tree), time.monotonic()
         end = then + seconds
         while (left := end - time.monotonic()) > 0:
             time.sleep(min(INTERVAL_S, left))
             now = time.monotonic()
-            after, pressure_now = self._counters(tree), io_pressure_s(tree)
+            after, pressure_now = self._counters(tree), pressure_s(tree)
             seen = _interval(now - then, before, after, pressure, pressure_now)
             self.intervals.append(replace(seen, bins=self._latencies()))
             before, pressure, then = after, pressure_now, now

@@ -65,7 +65,9 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Sp
     array."""
     size = replace(model, capacity_bytes=point.array.capacity_bytes)
     if use.runs_programs:
-        trial = played.program_spec(model, use, point.values, size.capacity_bytes, seed, PERIOD_SHARE)
+        trial = played.program_spec(
+            model.system, model.rotational, size.capacity_bytes, use, point.values, seed, PERIOD_SHARE
+        )
         return _read_ahead(trial, point)
     jobs = jobs_of(use, size)
     for job in jobs:
@@ -75,6 +77,8 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Sp
     trial = trial_spec.spec_of_trial(
         model.system, point.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
     )
+    if any(job["pattern"] == "random" for job in jobs):
+        trial_spec.with_full_log(trial)
     if not all(job["direct"] for job in jobs):
         trial["cache"] = {"limit_bytes": played.MEMORY_BYTES[model.rotational]}
         return _read_ahead(trial, point)

@@ -7,15 +7,13 @@ and pages count from the row before, so that what repeats compresses.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 
-import zstandard
-
+from seekwise import zstd
 from seekwise.errors import SeekwiseError
 
 SCHEMA = "seekwise.program-recording/1"
@@ -27,6 +25,7 @@ ON_FILES = frozenset((READ, FAULT, WRITE, SYNC, FORGET, DISCARD, DIRECT_READ, DI
 CallRow = tuple[int, int, int, int, int]
 """(kind, file, first page, pages, ns of computing before it)."""
 SIZE_MAX = 64 * 2**20
+WINDOW_MAX = 128 * 2**20
 """Of a recording, uncompressed."""
 
 
@@ -58,8 +57,7 @@ def loads(data: bytes, source: str) -> Recording:
     """The recording in a compressed file; at most `SIZE_MAX` bytes of it are read. SeekwiseError names `source` where
     it is none."""
     try:
-        reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data))
-        table = json.loads(reader.read(SIZE_MAX))
+        table = json.loads(zstd.unpacked(data, SIZE_MAX, WINDOW_MAX))
         if table["schema"] != SCHEMA:
             raise ValueError(f"its schema is {table['schema']}")
         return Recording(
@@ -69,7 +67,7 @@ def loads(data: bytes, source: str) -> Recording:
             tuple(_unpacked(calls) for calls in table["processes"]),
             table["provenance"],
         )
-    except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
+    except (zstd.ZstdError, ValueError, KeyError, TypeError) as error:
         raise SeekwiseError(f"{source} is no recording of a program: {error}") from error
 
 

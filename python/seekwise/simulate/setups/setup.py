@@ -16,9 +16,6 @@ MIB = 2**20
 # Samples that gnome-disks takes when nobody says otherwise (num-samples of its settings, from memory; rates hardly
 # depend on it).
 GNOME_DISKS_SAMPLES = 100
-# One seed leaves it to chance on which side of a tie's 3 % a figure falls.
-REPEATS_LEAST = 5
-
 HZ_DEFAULT = 250
 
 
@@ -48,12 +45,6 @@ class Setup:
     file_bytes: int
     memory_bytes: int | None
     random_ios: int | None
-    repeats: int
-    wait_s: float
-    threads: tuple[int, ...]
-    schedulers: tuple[str, ...]
-    operations: int
-    repeat: int | None = None
     read_ahead_kib: int | None = None
     """The kernel's own choice when None."""
     samples: int | None = None
@@ -104,11 +95,6 @@ def of_system(study: Study, system: System) -> Setup:
         file_bytes=workload.size,
         memory_bytes=workload.memory_limit[0] if workload.memory_limit else None,
         random_ios=workload.random_ios,
-        repeats=max(study.design.blocks, REPEATS_LEAST),
-        wait_s=study.design.wait,
-        threads=tuple(workload.threads),
-        schedulers=tuple(str(scheduler) for scheduler in study.settings.get("scheduler", ())),
-        operations=len(workload.operations),
         processors=int(options["processors"]) if "processors" in options else None,
         host=str(options["host"]) if "host" in options else None,
     )

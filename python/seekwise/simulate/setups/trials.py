@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from typing import cast
 
 from seekwise import _core, controllers
 from seekwise.simulate.setups.setup import MIB, NotModelled, Setup, drive_model
-from seekwise.simulate.spec import Answer, Spec
+from seekwise.simulate.spec import Answer, PhaseAnswer, Reported, Spec
 
 # What load generators print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB
@@ -93,7 +94,7 @@ def _on_files(setup: Setup, operation: str, scheduler: str, threads: int, seed: 
     trial: dict[str, object] = {
         **_machine(setup, scheduler, seed),
         "files": {
-            "filesystem": _filesystem(setup) if on_files else "raw",
+            "filesystem": (setup.filesystem or ("ext4" if setup.on_volume else "raw")) if on_files else "raw",
             "start_bytes": _start_bytes(setup),
             # tiotest's first phase makes the files; fio has laid them out.
             "written": setup.direct or version(setup.kernel) >= SINGLE_QUEUE_UNTIL or order[0] != "seq_write",
@@ -112,10 +113,6 @@ def _order(setup: Setup, operation: str) -> tuple[str, ...]:
     """tiotest's four phases over the same files, or the one of a fio job over files that lie there already."""
     tiotest = not setup.direct and version(setup.kernel) < SINGLE_QUEUE_UNTIL and setup.engine is None
     return TIOTEST_ORDER if tiotest else (operation,)
-
-
-def _filesystem(setup: Setup) -> str:
-    return setup.filesystem or ("ext4" if setup.on_volume else "raw")
 
 
 def _phase(setup: Setup, operation: str, threads: int, on_files: bool) -> Spec:
@@ -243,7 +240,7 @@ def shortened(document: Spec, setup: Setup, span_bytes: int | None) -> Spec:
     return document
 
 
-def _of_whole_pass(result: Answer, whole: float) -> Answer:
+def _of_whole_pass(result: Reported, whole: float) -> Reported:
     """Part of a pass takes too little time when a controller's memory still holds much of it at the end: of the whole
     pass it would hold no more. The times are those that the part takes at the pace of the whole."""
     part, held = float(result["bytes"]), float(result.get("held_bytes", 0))
@@ -266,7 +263,7 @@ Tell = Callable[[int, int], None]
 """Told after each run: how many trials are done, and of how many."""
 
 
-def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[Answer]:
+def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[Reported]:
     """What the compiled simulator says of each trial: its result, or `{"error": sentence}`. Runs go side by side, one
     for all its phases."""
     documents = [json.loads(text) for text in texts]
@@ -284,13 +281,13 @@ def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[Answer
     return [_answer_of(document, runs[key]) for key, document in zip(keys, documents, strict=True)]
 
 
-def _answer_of(document: Spec, result: Answer) -> Answer:
+def _answer_of(document: Spec, result: Answer) -> Reported:
     """Of a run what its document asks for."""
     if "error" in result or "report" not in document:
-        return result
-    phase = result["phases"][document["report"]]
+        return cast("Reported", result)
+    phase = cast("Reported", {**result["phases"][document["report"]], "run": result})
     if phase["ios"] == 0:
-        return {"error": "no call was done in the time given"}
+        return cast("Reported", {"error": "no call was done in the time given"})
     return _of_whole_pass(phase, document["whole"]) if "whole" in document else phase
 
 
@@ -302,7 +299,7 @@ def prints_ticks(kernel: str) -> bool:
     return version(kernel) < (2, 6, 33)
 
 
-def cpu_metrics(result: Answer, threads: int, *, ticks: bool = False) -> dict[str, float]:
+def cpu_metrics(result: PhaseAnswer, threads: int, *, ticks: bool = False) -> dict[str, float]:
     """CPU use as tiotest 0.3.3 works it out, and the data moved per second of system time, which its fault leaves
     alone.
 
@@ -315,7 +312,7 @@ def cpu_metrics(result: Answer, threads: int, *, ticks: bool = False) -> dict[st
     """
     cpu, seconds = result["cpu"], result["elapsed_ns"] / 1e9
     if ticks:
-        user, system = (cpu[name] / cpu["hz"] for name in ("user_ticks", "system_ticks"))
+        user, system = cpu["user_ticks"] / cpu["hz"], cpu["system_ticks"] / cpu["hz"]
         system_seen = max(system, 1 / cpu["hz"])
         # n ticks are off by the square root of n.
         scatter = (system_seen * cpu["hz"]) ** -0.5

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from seekwise.trace import file
-from seekwise.trace.columns import Notes, TraceError
-from seekwise.trace.readers import blkparse, blktrace, events, fio
+from seekwise.trace.columns import Notes, TraceError, UnknownFormat
+from seekwise.trace.readers import blkparse, blktrace, events, fio, tables
 from seekwise.trace.readers.source import HEAD_BYTES, Lines, head_of
 
 Read = Callable[[Path, Notes], Iterator[np.ndarray]]
@@ -45,8 +45,9 @@ FORMATS: tuple[TraceFormat, ...] = (
     TraceFormat("seekwise", "recorded by `seekwise record`", file.is_trace, file.read),
     TraceFormat("blktrace", "blktrace, binary, one file per CPU or merged", blktrace.recognises, blktrace.read),
     TraceFormat("fio iolog", "fio's iolog, version 2 or 3", fio.recognises_iolog, _lines(fio.read_iolog)),
-    TraceFormat("perf or trace-cmd", "events block:* as text", events.recognises, _lines(events.read)),
+    TraceFormat("perf or trace-cmd", "events block:* or nvme:* as text", events.recognises, _lines(events.read)),
     TraceFormat("blkparse", "blkparse's text", blkparse.recognises, _lines(blkparse.read)),
+    TraceFormat("biosnoop or iosnoop", "tables of BPF tools, a request a line", tables.recognises, _lines(tables.read)),
     TraceFormat("fio latency log", "fio's *_lat.log, *_clat.log", fio.recognises_log, _lines(fio.read_log)),
 )
 
@@ -71,9 +72,9 @@ def open_trace(path: Path) -> tuple[Notes, Iterator[np.ndarray]]:
             return notes, form.read(path, notes)
     if binary := next((binary for magic, binary in BINARIES.items() if head.startswith(magic)), None):
         raise TraceError(f"{path}: is {binary[0]}, which is not read", f"make text of it: `{binary[1]}`")
-    raise TraceError(
+    raise UnknownFormat(
         f"{path}: no known trace format begins like this", f"known are {', '.join(form.name for form in FORMATS)}"
     )
 
 
-__all__ = ["FORMATS", "HEAD_BYTES", "Format", "open_trace"]
+__all__ = ["FORMATS", "HEAD_BYTES", "Format", "head_of", "open_trace"]

@@ -10,11 +10,11 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Self, cast
+from typing import BinaryIO, Self
 
 import numpy as np
-import zstandard
 
+from seekwise import zstd
 from seekwise.trace.assemble import Assembler
 from seekwise.trace.columns import Notes, Rows, TraceError
 
@@ -38,17 +38,16 @@ def opened(path: Path) -> BinaryIO:
     magic = raw.read(4)
     raw.seek(0)
     if magic[:2] == b"\x1f\x8b":
-        return io.BufferedReader(_Unpacked(path, cast(BinaryIO, gzip.GzipFile(fileobj=raw))))
+        return io.BufferedReader(_Unpacked(path, gzip.GzipFile(fileobj=raw)))
     if magic == b"\x28\xb5\x2f\xfd":
-        stream = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).stream_reader(raw, read_across_frames=True)
-        return io.BufferedReader(_Unpacked(path, stream))
+        return io.BufferedReader(_Unpacked(path, zstd.stream(raw, WINDOW_MAX)))
     return raw
 
 
 class _Unpacked(io.RawIOBase):
     """What a compressed file holds, up to what any trace can hold: nobody waits for one that grows without an end."""
 
-    def __init__(self, path: Path, content: BinaryIO) -> None:
+    def __init__(self, path: Path, content: io.BufferedIOBase) -> None:
         self.path, self._content = path, content
         self.most = max(UNPACKED_BYTES, UNPACKED_TIMES * path.stat().st_size)
         self.count = 0
@@ -59,7 +58,7 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """As of any raw stream. TraceError past the bound."""
-        data = self._content.read(len(buffer))
+        data = self._content.read1(len(buffer))
         buffer[: len(data)] = data
         self.count += len(data)
         if self.count > self.most:
@@ -76,7 +75,7 @@ class _Unpacked(io.RawIOBase):
 
 
 CUT_ERRORS = (EOFError,)
-BROKEN_ERRORS = (zlib.error, gzip.BadGzipFile, zstandard.ZstdError, OSError)
+BROKEN_ERRORS = (zlib.error, gzip.BadGzipFile, zstd.ZstdError, OSError)
 
 
 def head_of(path: Path) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,26 +28,32 @@ class StackRecording:
     seconds: float
     dropped: int
     """Events for which the kernel had no room."""
+    processes: Sequence[str] = ()
+    """Names by the number in `process` of the rows."""
 
 
-def record(devices: Sequence[recorder.Device], seconds: float) -> StackRecording:
-    """Watches the devices for so long, or until interrupted. Raises MissingError without root or tracepoints."""
+def record(
+    devices: Sequence[recorder.Device], seconds: float, tell: Callable[[float], None] = lambda _: None
+) -> StackRecording:
+    """Watches the devices for so long, or until interrupted; `tell` hears the seconds left. Raises MissingError without root or tracepoints."""
     numbers = [number for device in devices for number in device.numbers]
     names = tuple(dict.fromkeys((*tracefs.EVENTS, *tracefs.BIO_EVENTS)))
     with interrupt.stoppable(), temporary.private("record", recorder.spool_folder()) as folder:
         with tracefs.instance(numbers, events=names) as instance:
             known = ring.layouts(instance.formats())
             began_ns = time.monotonic_ns()  # the clock of the events, so their times count from here
-            recorder.spool(instance, Path(folder), seconds, SPOOL_BYTES_MAX)
+            recorder.spool(instance, Path(folder), seconds, SPOOL_BYTES_MAX, tell=tell)
             lasted, dropped = (time.monotonic_ns() - began_ns) / 1e9, instance.dropped()
-        return StackRecording(_assembled(devices, Path(folder), known, began_ns), lasted, dropped)
+        notes = Notes()
+        rows = _assembled(devices, Path(folder), known, began_ns, notes)
+        return StackRecording(rows, lasted, dropped, notes.processes)
 
 
 def _assembled(
-    devices: Sequence[recorder.Device], folder: Path, known: dict[int, ring.Layout], began_ns: int
+    devices: Sequence[recorder.Device], folder: Path, known: dict[int, ring.Layout], began_ns: int, notes: Notes
 ) -> dict[str, np.ndarray]:
     by_number = {major << MINOR_BITS | minor: device for device in devices for major, minor in device.numbers}
-    notes, made = Notes(), {device.name: Assembler(Notes()) for device in devices}
+    made = {device.name: Assembler(Notes()) for device in devices}
     for requests in made.values():
         requests.start = began_ns
     chunks: dict[str, list[np.ndarray]] = {device.name: [] for device in devices}

@@ -148,9 +148,11 @@ def _cpu_seconds() -> float:
 
 
 def spool(
-    instance: tracefs.Instance, folder: Path, seconds: float, bytes_max: int, ended: threading.Event | None = None
-) -> bool:
-    """Moves pages until the time is over or `ended` is set; True if there was no more room."""
+    instance: tracefs.Instance, folder: Path, seconds: float, bytes_max: int, ended: threading.Event | None = None,
+    tell: Callable[[float], None] = lambda _: None,
+) -> bool:  # fmt: skip
+    """Moves pages until the time is over or `ended` is set; True if there was no more room. `tell`: hears the seconds
+    left while it goes on."""
     ended = ended or threading.Event()
     limit = min(bytes_max, shutil.disk_usage(folder).free // 2)
     pipes = []
@@ -159,10 +161,13 @@ def spool(
         for cpu in instance.cpus():
             source = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
             pipes.append((source, (folder / cpu.name).open("wb")))
-        instance.start()
-        end = time.monotonic() + seconds
         with contextlib.suppress(KeyboardInterrupt):
+            # Once the kernel records, being told to end keeps what there is, also before the first page is moved.
+            with interrupt.held():
+                instance.start()
+            end = time.monotonic() + seconds
             while (left := end - time.monotonic()) > 0 and taken < limit and not ended.is_set():
+                tell(left)
                 ended.wait(min(POLL_S, left))
                 taken += sum(_move(source, spool, limit - taken) for source, spool in pipes)
         instance.stop()

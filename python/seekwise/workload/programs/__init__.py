@@ -12,6 +12,7 @@ from seekwise.workload.programs.copy import Copy
 from seekwise.workload.programs.image import ImageConversion
 from seekwise.workload.programs.mariadb import MariaDB
 from seekwise.workload.programs.postgresql import PostgreSQL
+from seekwise.workload.programs.small import Command, Commit, ReadWrite, Save
 from seekwise.workload.programs.sqlite import SQLite
 from seekwise.workload.programs.start import Start
 from seekwise.workload.programs.trees import Backup, Compile, Fetch, Search, Sort, StoreFiles, Unpack
@@ -20,7 +21,7 @@ from seekwise.workload.programs.web import Pages
 PROGRAMS: dict[str, type[Program]] = {
     program.name: program
     for program in (
-        Start, SQLite, PostgreSQL, MariaDB, Copy, ImageConversion, Cat, DD, Backup, Search, Sort, Fetch, StoreFiles, Pages, Unpack, Compile,
+        Command, Save, Commit, ReadWrite, Start, SQLite, PostgreSQL, MariaDB, Copy, ImageConversion, Cat, DD, Backup, Search, Sort, Fetch, StoreFiles, Pages, Unpack, Compile,
     )
 }  # fmt: skip
 

@@ -23,6 +23,7 @@ class Cat(LargeFiles):
     name = "cat"
     title = "reads large files as cat does, none of them in memory"
     unit = "file"
+    kind = "stream"
     long_units = True
     expected_s = 0.5
 
@@ -51,6 +52,7 @@ class DD(LargeFiles):
     name = "dd"
     title = "reads large files with dd past the page cache"
     unit = "file"
+    kind = "stream"
     long_units = True
     expected_s = 0.5
 

@@ -28,6 +28,7 @@ class Copy(LargeFiles):
     name = "copy"
     title = "copies large files as cp does, the sources not in memory"
     unit = "file"
+    kind = "stream"
     writes = True
 
     def work(self, place: Place) -> int:

@@ -16,6 +16,7 @@ class OnServer(Program):
     """Transactions of clients on one server, which lies in the data set of the program's name."""
 
     unit = "transaction"
+    kind = "server"
     writes = True
     is_extra = True
     server: ClassVar[ModuleType]

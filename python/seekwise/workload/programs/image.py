@@ -16,6 +16,8 @@ class ImageConversion(LargeFiles):
     name = "qemu-img"
     title = "converts raw images to qcow2 with qemu-img, the sources not in memory"
     unit = "image"
+    kind = "stream"
+    age = "grown"
     writes = True
     long_units = True
     is_extra = True

@@ -28,6 +28,7 @@ class SQLite(Program):
     name = "sqlite"
     title = "transactions on an SQLite database (WAL, synchronous=FULL)"
     unit = "transaction"
+    kind = "server"
     writes = True
 
     read_rows: Annotated[int, Field(ge=0, le=1000)] = 1

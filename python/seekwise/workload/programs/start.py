@@ -1,4 +1,4 @@
-"""A program starts: Python with NumPy and SciPy, from a tree of modules and shared objects on the target."""
+"""A program starts: Python with NumPy and other libraries, from a tree of modules and shared objects on the target."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ class Start(Program):
     between."""
 
     name = "start"
-    title = "starts Python with NumPy and SciPy, none of it in memory"
+    title = "starts Python with its libraries, none of it in memory"
     unit = "start"
+    kind = "start"
+    age = "grown"
     long_units = True
     expected_s = 1.5
     data_sets = ("python",)
-    """A copy of Python with NumPy and SciPy."""
+    """A copy of Python with NumPy and other libraries."""
 
     def before(self, place: Place) -> None:
         """Evicts every file of the tree."""

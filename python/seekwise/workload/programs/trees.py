@@ -29,6 +29,8 @@ class Backup(Program):
     name = "backup"
     title = "backs up folders of small files and a large one with tar, none of them in memory"
     unit = "pass"
+    kind = "backup"
+    age = "grown"
     writes = True
     long_units = True
     expected_s = 1.0
@@ -62,6 +64,8 @@ class Search(Program):
     name = "search"
     title = "searches folders of small files with find and grep, their contents not in memory"
     unit = "search"
+    kind = "search"
+    age = "grown"
     long_units = True
     expected_s = 2.5
     data_sets = ("small",)
@@ -97,6 +101,7 @@ class Fetch(Program):
     name = "fetch"
     title = "reads folders of small files and large ones, as a file server does for its clients, none of them in memory"
     unit = "file"
+    kind = "server"
     data_sets = ("small", "parts")
     """Small files, and now and then a large one."""
 
@@ -125,6 +130,7 @@ class StoreFiles(Program):
     name = "store"
     title = "stores small files and large ones, each durable before the next, as a file server does for its clients"
     unit = "file"
+    kind = "server"
     reads = False
     writes = True
     data_sets = ("small", "parts")
@@ -165,6 +171,8 @@ class Unpack(Program):
     name = "unpack"
     title = "unpacks a source tree with tar, the archive not in memory"
     unit = "tree"
+    kind = "search"
+    age = "grown"
     writes = True
     long_units = True
     expected_s = 0.5
@@ -191,6 +199,8 @@ class Compile(Program):
     name = "compile"
     title = "compiles a source tree that is not in memory"
     unit = "tree"
+    kind = "search"
+    age = "grown"
     writes = True
     long_units = True
     expected_s = 1.5
@@ -226,6 +236,7 @@ class Sort(Program):
     name = "sort"
     title = "sorts a file that is not in memory, with temporary files beside it"
     unit = "file"
+    kind = "stream"
     writes = True
     long_units = True
     expected_s = 1.5

@@ -20,6 +20,7 @@ class Pages(Program):
     name = "pages"
     title = "serves small files that are not in memory over sockets, and appends a log"
     unit = "page"
+    kind = "server"
     writes = True
 
     log_sync_every: Annotated[int, Field(ge=0, le=100_000)] = 0

@@ -15,6 +15,7 @@ import itertools
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
@@ -85,6 +86,8 @@ class Load:
     sync: bool = False
     end_fsync: bool = True
     size_bytes: int = 64 * 2**20
+    reach: float | None = None
+    """Share of the smallest array or drive over which random requests go; None: each thread has a file of its own."""
     memory_limit_bytes: int | None = None
     rate_limit_bytes: int | None = None
     arrivals: str = "even"
@@ -180,6 +183,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     budget_s: float | None = None
     """Time that was given; repeats of disturbed trials must fit into it too."""
+    lead: str = ""
+    """Of an import, the figure that counts for programs that wait for it: how long syncs took. The first of `notes` says it, too."""
 
     @classmethod
     def of_records(
@@ -263,6 +268,16 @@ def _stored() -> TypeAdapter[Plan]:
     return TypeAdapter(Plan)
 
 
+OR_A_JOB = "add `--backend simulated`, or write the jobs{} into one fio job file (`job`)"
+SIMULATED_ALONE: tuple[tuple[str, Callable[[Load], object], str], ...] = (
+    ("workload.beside", lambda load: load.beside, OR_A_JOB.format("")),
+    ("start_stagger", lambda load: load.start_stagger_s, OR_A_JOB.format(" with their `startdelay`")),
+    ("reach", lambda load: load.reach, "add `--backend simulated`, or name the `size` of each thread's file"),
+    ("workload.use", lambda load: load.use, "`seekwise tune PATH --for USE` measures a use on a machine"),
+)
+"""What only a model does: the key of a study, its value, and what to do instead."""
+
+
 def make(
     study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = None, repetitions: int | None = None
 ) -> Plan:
@@ -280,21 +295,11 @@ def make(
         for load in _loads(profiles.resolve(workload))
         for values in fixed
     )
-    if study.backend != "simulated" and any(combination.load.beside for combination in combinations):
-        raise UsageError(
-            f"study {study.name}: `workload.beside` works with the simulated backend, not with `{study.backend}`",
-            hint="add `--backend simulated`, or write the jobs into one fio job file (`job`)",
-        )
-    if study.backend != "simulated" and any(combination.load.start_stagger_s > 0 for combination in combinations):
-        raise UsageError(
-            f"study {study.name}: `start_stagger` works with the simulated backend, not with `{study.backend}`",
-            hint="add `--backend simulated`, or write the jobs with their `startdelay` into one fio job file (`job`)",
-        )
-    if study.backend != "simulated" and any(combination.load.use for combination in combinations):
-        raise UsageError(
-            f"study {study.name}: `workload.use` works with the simulated backend, not with `{study.backend}`",
-            hint="`seekwise tune PATH --for USE` measures a use on a machine",
-        )
+    for name, value, hint in SIMULATED_ALONE if study.backend != "simulated" else ():
+        if any(value(combination.load) for combination in combinations):
+            raise UsageError(
+                f"study {study.name}: `{name}` works with the simulated backend, not with `{study.backend}`", hint=hint
+            )
     double = next(
         (key for key, count in Counter(combination.key for combination in combinations).items() if count > 1), None
     )
@@ -418,6 +423,7 @@ def _loads(workload: Workload) -> list[Load]:
         sync=workload.sync,
         end_fsync=workload.end_fsync,
         size_bytes=workload.size,
+        reach=workload.reach,
         rate_limit_bytes=workload.rate_limit,
         arrivals=workload.arrivals,
         start_stagger_s=workload.start_stagger,

@@ -82,6 +82,13 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def latency_text(ns: float) -> str:
+    """Nanoseconds as `85 µs`, `12.3 ms` or `1.2 s`."""
+    if ns < 999.5e3:
+        return f"{ns / 1e3:.3g} µs"
+    return f"{ns / 1e6:.3g} ms" if ns < 999.5e6 else f"{ns / 1e9:.3g} s"
+
+
 def time_text(seconds: float) -> str:
     """`45 s`, `2 min 5 s`, `3 h 10 min`."""
     if seconds < 10 and seconds != int(seconds):

@@ -143,6 +143,8 @@ class Workload(Part):
     """A write phase ends with fsync, inside the time."""
     size: Bytes = 64 * 2**20
     """Bytes of each thread's own file."""
+    reach: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Instead of `size`: random requests of all threads go over this share of the smallest array or drive that is compared."""
     runtime: Seconds | None = None
     """Time of each phase; without it a phase ends after `size` (sequential) or `random_ios` (random)."""
     random_ios: Annotated[int, Field(ge=1)] | None = None
@@ -187,6 +189,14 @@ class Workload(Part):
             raise ValueError("gnome-disks reads and writes with one thread, one request at a time and direct I/O")
         if sampled and not (self.operations and set(self.operations) <= {"seq_read", "seq_write"}):
             raise ValueError("gnome-disks takes samples in order: `operations` of `seq_read` and `seq_write`")
+        return self
+
+    @model_validator(mode="after")
+    def reach_is_of_random_requests(self) -> Workload:
+        """ValueError for `reach` with requests in order, through the page cache, or beside others: these have files."""
+        in_order = any(name.startswith("seq") for name in self.operations)
+        if self.reach is not None and (in_order or not self.direct or self.beside or self.use):
+            raise ValueError("`reach` is for direct `operations` of `rand_read` and `rand_write`, without `beside`")
         return self
 
     @model_validator(mode="after")

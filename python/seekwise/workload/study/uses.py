@@ -231,6 +231,11 @@ class Use(BaseModel):
     drives: Literal["nvme"] | None = None
     """It tells only of such drives, on a machine with several processors."""
     job: Annotated[list[Job], Field(max_length=16)] = []
+    in_turn: bool = False
+    """The foreground's jobs do their units one after the other, each as if it were the only one."""
+    price: bool = False
+    """Without `--for` it is measured of the setting alone that would be advised: what that costs, or where it no longer
+    matters."""
     requests: Requests | None = None
 
     @model_validator(mode="after")
@@ -250,6 +255,17 @@ class Use(BaseModel):
     def foreground(self) -> list[Job]:
         """Jobs whose throughput and latency decide; the first one gives the unit of work."""
         return [job for job in self.job if job.role == "foreground"]
+
+    @property
+    def background(self) -> str:
+        """What the foreground competes with: `copy`, `4 readers`; empty where nothing else runs."""
+        others = [job for job in self.job if job.role == "background"]
+        return ", ".join(f"{job.jobs} {job.name}" if job.jobs > 1 else job.name for job in others)
+
+    @property
+    def processes_beside(self) -> int:
+        """Of the background."""
+        return sum(job.jobs for job in self.job if job.role == "background")
 
     @property
     def runs_programs(self) -> bool:
@@ -327,6 +343,10 @@ def _shipped() -> dict[str, Use]:
     return {name.removesuffix(".toml"): loads((folder / name).read_text(encoding="utf-8"), name) for name in names}
 
 
+EVERYDAY = {"nas": "file-server", "mail": "file-server", "vm-host": "virtual-machines", "vm": "virtual-machines"}
+"""What people call a machine: the group that is measured for it. Mail, like files of a server, is safe before the answer."""
+
+
 def groups() -> list[str]:
     """Groups of the shipped uses, the most telling first."""
     return list(dict.fromkeys(use.group for use in shipped()))
@@ -365,11 +385,12 @@ def one(word: str) -> Use:
 
 def named(word: str) -> list[Use]:
     """The shipped uses of that name or group, in the order of their priority."""
+    word = EVERYDAY.get(word, word)
     uses = [use for use in shipped() if word in (use.name, use.group)]
     if word in PURPOSES:
         raise UsageError(f"`{word}` is a purpose, which runs of `tune` answer for, and no use", hint=HOW)
     if not uses:
-        known = list(dict.fromkeys([*groups(), *(use.name for use in shipped())]))
+        known = list(dict.fromkeys([*groups(), *EVERYDAY, *(use.name for use in shipped())]))
         listed = (
             f"`seekwise explain uses` lists them; or a TOML file of your own; purposes, of a run of `tune`: {OPTION}"
         )
@@ -380,7 +401,7 @@ def named(word: str) -> list[Use]:
 def by_name(words: str | None) -> frozenset[str]:
     """Uses that `--for` names themselves: one of these that cannot run is refused, one of a named group is left out."""
     typed = [part.strip() for part in words.split(",")] if words else []
-    return frozenset(use.name for word in typed if word not in groups() for use in chosen(word))
+    return frozenset(use.name for word in typed if EVERYDAY.get(word, word) not in groups() for use in chosen(word))
 
 
 def without_programs(uses: Sequence[Use], where: str, *, named: bool) -> tuple[list[Use], list[str]]:

@@ -1,17 +1,20 @@
 //! Flushes of a member's cache: those that tasks ask for, and those around a page that has to be on the platter before data may follow.
 //!
 //! ```text
-//!   page of the bitmap ─▶ flush of the member ─▶ the page ─▶ flush ─▶ done
+//!   page of the bitmap ─▶ flush of the member ─▶ the page, forced ──────▶ done      NVMe
+//!                                             └▶ the page ─▶ flush ─▶ done          drives without forced unit access
+//!                      ─▶ the page ─▶ done                                          drives without a volatile cache
 //! ```
 //!
-//! md writes pages of its bitmap with a flush before them and forced unit access (from 2.6.37 on). The second flush stands in for the forced write, as
-//! the block layer does where a drive lacks it: libata does not use it. One flush of a member is under way at a time; the others wait.
+//! md writes pages of its bitmap with a flush before them and forced unit access (from 2.6.37 on); what of that reaches the drive, the block layer decides
+//! by what the drive reports (block/blk-flush.c). Neither a flush nor a forced write passes the scheduler. One of a member is under way at a time.
 
 use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::Md;
-use seekwise_device::Device;
+use seekwise_device::{Device, ReportedCache};
 use seekwise_host::block::{BlockQueue, Observer};
-use seekwise_units::Nanos;
+use seekwise_raid::md::MdGeneration;
+use seekwise_units::{Nanos, PAGE_SECTORS};
 use std::collections::VecDeque;
 
 /// For whom a member's cache is emptied.
@@ -22,6 +25,8 @@ enum FlushFor {
     Page(MemberBio),
     /// A page that has been sent, by its owner.
     Behind(Owner),
+    /// No flush but a forced page, and since when.
+    Forced(Owner, Nanos),
 }
 
 #[derive(Debug, Default)]
@@ -47,19 +52,33 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         self.refresh(now, index);
     }
 
-    /// A page of the bitmap is to reach the platter: it is sent once the member's cache is empty.
-    pub(super) fn force_page(&mut self, now: Nanos, page: MemberBio) {
-        self.flush_member(now, page.piece.member as usize, FlushFor::Page(page));
+    /// Pages go behind a flush where their member has a volatile cache; those of other members come back, to be sent like any write.
+    pub(super) fn force_pages(&mut self, now: Nanos, pages: Vec<MemberBio>) -> Vec<MemberBio> {
+        let (forced, plain) = pages
+            .into_iter()
+            .partition::<Vec<_>, _>(|page| self.is_forced(page));
+        for page in forced {
+            self.flush_member(now, page.piece.member as usize, FlushFor::Page(page));
+        }
+        plain
+    }
+
+    fn is_forced(&self, page: &MemberBio) -> bool {
+        self.generation >= MdGeneration::Linux4_4 && self.cache_of(page) != ReportedCache::Safe
+    }
+
+    fn cache_of(&self, page: &MemberBio) -> ReportedCache {
+        self.members[page.piece.member as usize]
+            .drive
+            .device
+            .write_cache()
     }
 
     /// A page is on its member, in its cache at least.
     pub(super) fn page_sent(&mut self, now: Nanos, page: &MemberBio) {
-        if self.forces_pages() {
-            self.flush_member(
-                now,
-                page.piece.member as usize,
-                FlushFor::Behind(page.owner),
-            );
+        if self.is_forced(page) {
+            let index = page.piece.member as usize;
+            self.flush_member(now, index, FlushFor::Behind(page.owner));
         } else {
             self.page_written(now, page.owner);
         }
@@ -71,7 +90,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
     }
 
-    /// A member's cache is empty. True if a task waits for that.
+    /// A member's cache is empty, or it has a forced page. True if a task waits for that.
     pub(crate) fn member_flushed<O: Observer>(
         &mut self,
         now: Nanos,
@@ -80,6 +99,13 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     ) -> bool {
         let flushes = &mut self.members[index].flushes;
         let done = flushes.running.take();
+        if let Some(FlushFor::Page(page)) = done {
+            if self.cache_of(&page) == ReportedCache::Forced {
+                self.write_forced(now, index, &page);
+                return false;
+            }
+        }
+        let flushes = &mut self.members[index].flushes;
         if let Some(next) = flushes.waiting.pop_front() {
             self.flush_member(now, index, next);
         }
@@ -96,6 +122,24 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.page_written(now, owner);
                 false
             }
+            Some(FlushFor::Forced(owner, since)) => {
+                let member = &mut self.members[index];
+                member.done.commands += 1;
+                member.done.taken.0 = member.done.taken.0.wrapping_add((now - since).0);
+                member.completed.0 += PAGE_SECTORS;
+                self.page_written(now, owner);
+                false
+            }
         }
+    }
+
+    fn write_forced(&mut self, now: Nanos, index: usize, page: &MemberBio) {
+        let member = &mut self.members[index];
+        member.flushes.running = Some(FlushFor::Forced(page.owner, now));
+        member.done.written.0 += page.piece.sectors.0;
+        member
+            .drive
+            .write_forced(now, page.piece.start, page.piece.sectors);
+        self.refresh(now, index);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The md thread writes the pages and sleeps until every member has them, then sends the data (`flush_pending_writes`, `raid5d`). A task whose plug
 //! would send mirrored writes itself leaves them to the thread when pages have to go first; their scheduler then sees the thread instead of the
-//! task. Each page is one request of 4 KiB to each member that is there; from 2.6.37 on it is forced to the platter (`forced`).
+//! task. Each page is one request of 4 KiB to each member that is there; from 2.6.37 on it is on the medium before data go (`forced`).
 //!
 //! Not modelled: the barriers of older kernels, the superblock that is written when the array becomes clean or dirty.
 
@@ -176,22 +176,15 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             let pages = intent.bitmap.take_dirty();
             let orders = intent.orders(&pages, &members, Owner::Bitmap);
             intent.left = orders.len() as u32;
-            intent.out.extend(orders);
+            let plain = self.force_pages(now, orders);
+            if let Some(intent) = &mut self.intent {
+                intent.out.extend(plain);
+            }
         }
-        if intent.left == 0 {
+        if self.intent.as_ref().is_none_or(|intent| intent.left == 0) {
             return false;
         }
         self.thread.sleep_for_bitmap();
-        if fresh_pages && self.forces_pages() {
-            let pages = self
-                .intent
-                .as_mut()
-                .map(|intent| core::mem::take(&mut intent.out));
-            for page in pages.unwrap_or_default() {
-                self.force_page(now, page);
-            }
-            return true;
-        }
         while let Some(order) = self
             .intent
             .as_mut()
@@ -232,19 +225,11 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         } else {
             now + intent.daemon
         };
-        if self.forces_pages() {
-            for page in orders {
-                self.force_page(now, page);
-            }
-        } else if !orders.is_empty() {
-            self.thread.out.extend(orders);
+        let plain = self.force_pages(now, orders);
+        if !plain.is_empty() {
+            self.thread.out.extend(plain);
             self.thread.wake(now);
         }
-    }
-
-    /// Pages go to the platter with a flush before and behind them.
-    pub(super) fn forces_pages(&self) -> bool {
-        self.generation >= MdGeneration::Linux4_4
     }
 
     /// A page whose member has no request free: the thread sends it when there is one.
