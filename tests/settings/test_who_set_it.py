@@ -738,3 +738,39 @@ def test_more_than_a_drive_takes_is_called_so(tmp_path):
     assert found == [
         f"udev rule {RULE}:1 does not act: sda takes at most 32767", f"udev rule {RULE}:2 does not act: sda takes at most 32",
     ]  # fmt: skip
+
+
+NBD = """#!/bin/sh
+for dev in $(awk '{{print $1}}' /etc/nbdtab)
+do
+  if {condition} >/dev/null; then
+    echo none > "/sys/block/${{dev}}/queue/scheduler"
+  fi
+done
+{joined} /sys/block/$base/queue/scheduler && echo none > /sys/block/$base/queue/scheduler
+"""
+"""The two forms of Debian's nbd-client 3.24 (its init script, its script in the initial RAM disk)."""
+
+
+@pytest.mark.parametrize(
+    ("condition", "joined", "lines"),
+    [
+        ("grep '\\[cfq\\]' \"/sys/block/${dev}/queue/scheduler\"", "grep -q '\\[cfq\\]'", set()),
+        ("! grep '\\[cfq\\]' \"/sys/block/${dev}/queue/scheduler\"", "grep -qv '\\[cfq\\]'", {5, 8}),
+        ("grep '\\[bfq\\]' \"/sys/block/${dev}/queue/scheduler\"", "grep -q cfq", {5, 8}),
+        ("grep '\\[cfq\\]' \"/sys/block/${dev}/queue/scheduler\" || true", "head '\\[cfq\\]'", {5, 8}),
+    ],
+)
+def test_a_line_for_a_scheduler_that_the_kernel_does_not_have_concerns_nobody(tmp_path, condition, joined, lines):
+    """nbd-client writes where cfq is selected: a kernel without cfq never gets there, so nothing is refused for it."""
+    made = machine(tmp_path, {RC: NBD.format(condition=condition, joined=joined)})
+    found = survey(made.tree(), made.stack())
+    assert {setter.line for setter in found.setters if setter.device == "sda"} == lines
+    wanted = {"sda": {"queue/scheduler": "mq-deadline"}}
+    assert {each.line for each in conflicts.find(wanted, ["udev"], made.tree(), made.stack())} == lines
+
+
+def test_a_condition_ends_where_its_block_ends(tmp_path):
+    text = "#!/bin/sh\nif grep -q '\\[cfq\\]' /sys/block/sda/queue/scheduler; then\n echo 1 > /sys/block/sda/queue/nomerges\nelse\n echo 2 > /sys/block/sda/queue/nomerges\nfi\necho 0 > /sys/block/sda/queue/nomerges\n"
+    made = machine(tmp_path, {RC: text})
+    assert {each.line for each in survey(made.tree(), made.stack()).setters} == {5, 7}

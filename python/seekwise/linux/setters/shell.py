@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.setters.assignment import UNKNOWN_VALUE, Ineffective, number
+from seekwise.linux.setters.boot_line import SINGLE_QUEUE
 from seekwise.linux.setters.reading import Reading
 
 DEPTH = 4
@@ -41,6 +42,8 @@ SUBSTITUTED = re.compile(
 BLOCKS = {"for": "in a loop", "while": "in a loop", "until": "in a loop", "select": "in a loop", "{": "in a function",
           "if": "under a condition", "case": "under a condition", "&& {": "under a condition"}  # fmt: skip
 ENDS = {"done": ("for", "while", "until", "select"), "fi": ("if",), "esac": ("case",), "}": ("{", "&& {")}
+SELECTED = re.compile(r"\\\[([\w-]{1,30})\\\]")
+"""`\\[cfq\\]`: the brackets stand around the scheduler that is selected."""
 PREFIXES = frozenset({"then", "do", "else", "elif", "!", "time"})
 CONDITION, VARIABLE, VALUE = "under a condition", "behind a variable", "its value stands elsewhere"
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "su"})
@@ -97,6 +100,10 @@ class Command:
     words: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     look: str = ""
+    is_asked: bool = False
+    """It follows `if`: what it finds decides."""
+    where: str = ""
+    """The scheduler that must be selected where it runs; empty for any."""
 
 
 class Search:
@@ -107,6 +114,7 @@ class Search:
         self._is_event = devices is not None
         self._devices = reading.stack.devices if devices is None else devices
         self._blocks: list[str] = []
+        self._selected: dict[int, str] = {}
         self._look = self._folder = ""
         self._end: Command | None = None
         self._named: list[Write] = []
@@ -118,7 +126,7 @@ class Search:
             self._reading.leave_out(self._file, line, f"a script of more than {LONGEST >> 10} KiB or {DEPTH} levels")
             return
         self._reading.spend(20 + len(text))
-        blocks, self._blocks = self._blocks, []
+        outside, self._blocks, self._selected = (self._blocks, self._selected), [], {}
         for command in self._commands(text, line):
             command.look = look or command.look
             for write in self._of(command, depth):
@@ -126,7 +134,7 @@ class Search:
                     yield write
                 else:
                     self._note_dead(write, self._end)
-        self._blocks = blocks
+        self._blocks, self._selected = outside
         if not depth and self._writes_to_variable:
             yield from self._named
 
@@ -149,14 +157,20 @@ class Search:
                     return
                 reasons = [BLOCKS[block] for block in self._blocks if block != "("] + [CONDITION] * is_joined
                 current.look = self._look or (reasons[-1] if reasons else "")
+                asked = _selected(current) if token in ("\n", ";", "&&") else ""
+                if current.is_asked and asked and token != "&&":
+                    self._selected[len(self._blocks)] = asked
                 if current.words or current.targets:
+                    current.where = current.where or next(iter(self._selected.values()), "")
                     yield current
                     is_joined = token in ("&&", "||") or (is_joined and token.startswith("|"))
                 if token == "(":
                     self._blocks.append(token)
                 elif token == ")" and self._blocks[-1:] == ["("]:
                     self._blocks.pop()
-                current = Command(line, _printed(current) if token.startswith("|") and token != "||" else None)
+                given = _printed(current) if token.startswith("|") and token != "||" else None
+                where = {"&&": asked, "|": current.where}.get(token, "")
+                current = Command(line, given, where=where)
                 while token == "\n" and documents and at < len(text):
                     end = re.compile(rf"^\t*{re.escape(documents.pop(0))}$", re.MULTILINE).search(text, at)
                     body, at = text[at : (end.start() if end else len(text))], end.end() if end else len(text)
@@ -176,11 +190,17 @@ class Search:
             current.words.clear()
         if current.words or token not in BLOCKS.keys() | ENDS.keys() | PREFIXES:
             current.words.append(token)
-        elif token in ENDS:
+        elif token in PREFIXES or token in ENDS:
+            current.is_asked = False
+            if token in ("else", "elif", "fi"):
+                self._selected.pop(len(self._blocks), None)
+            if token not in ENDS:
+                return
             if self._blocks and self._blocks[-1] in ENDS[token]:
                 self._blocks.pop()
         elif token in BLOCKS:
             self._blocks.append(group if token == "{" else token)
+            current.is_asked = token == "if"
             current.words += [token] if token in ("for", "select", "case") else []
 
     def _redirect(self, sign: str, word: str, current: Command, documents: list[str]) -> None:
@@ -277,6 +297,9 @@ class Search:
                 self._reading.note_absent(path, self._file, command.line, shown)
             places = self._reading.settings(path)
         for device, attribute in places:
+            known = self._reading.stack.devices.get(device)
+            if known and command.where in SINGLE_QUEUE and command.where not in known.schedulers_offered:
+                continue  # `if grep '\[cfq\]'`: never the case on this kernel
             yield Write(self._file, command.line, device, attribute, shown, look)
 
     def _meant(self, path: str) -> Iterator[tuple[str, str]]:
@@ -305,6 +328,15 @@ def _plain(word: str) -> str:
     return "".join(
         single + re.sub(r'\\([$`"\\\n])', r"\1", double) + escaped + bare for single, double, escaped, bare in pieces
     )
+
+
+def _selected(command: Command) -> str:
+    """The scheduler that `grep '\\[cfq\\]' …/queue/scheduler` looks for; empty for other commands."""
+    words = [_plain(word) for word in command.words[:20]]
+    is_asked = bool(words) and _base(words[0]) in ("grep", "egrep") and any("queue/scheduler" in word for word in words)
+    if not is_asked or any(re.fullmatch(r"-\w*v\w*", word) for word in words):
+        return ""
+    return next((found[1] for word in words if (found := SELECTED.fullmatch(word))), "")
 
 
 def _base(word: str) -> str:
