@@ -1,11 +1,13 @@
-"""maturin, which without Rust downloads one: here that is one sentence instead. What `pip install .` and the sdist are built by."""
+"""maturin, which without Rust downloads one or ends in a trace: here that is one sentence instead. What `pip install .` and the sdist are built by."""
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +15,6 @@ import maturin
 from maturin import *  # noqa: F403 (the hooks)
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """What else is needed to build."""
-    _need_rust()
-    found: list[str] = maturin.get_requires_for_build_wheel(config_settings)
-    return found
-
-
-def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """What else is needed to build."""
-    _need_rust()
-    found: list[str] = maturin.get_requires_for_build_editable(config_settings)
-    return found
 
 
 def _need_rust() -> None:
@@ -41,5 +29,21 @@ def _need_rust() -> None:
     if have is None or tuple(map(int, have.groups())) < least:
         sys.exit(
             f"error: {'cargo is too old' if have else 'cargo is missing'}: building Seekwise needs Rust {least[0]}.{least[1]} or newer"
-            " (Debian 13: apt install cargo; Debian 12: apt install cargo-web); its wheel needs none"
+            " (Debian 13: apt install cargo; Debian 12: apt install cargo-web; elsewhere: https://rustup.rs); its wheel needs none"
         )
+
+
+def _with_rust(hook: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(hook)
+    def checked(*words: Any, **options: Any) -> Any:
+        _need_rust()
+        return hook(*words, **options)
+
+    return checked
+
+
+# Every hook: pip begins with another one for an editable install, and with `--no-build-isolation`.
+for _name in (f"{_step}_{_kind}" for _step in ("get_requires_for_build", "prepare_metadata_for_build", "build")
+              for _kind in ("wheel", "editable", "sdist")):  # fmt: skip
+    if hasattr(maturin, _name):
+        globals()[_name] = _with_rust(getattr(maturin, _name))

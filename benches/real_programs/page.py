@@ -17,7 +17,7 @@ HEAD = """# Statements of tune and what programs did
 
 What `tune` states of its uses, compared with real programs that no use contains.
 
-    python benches/programs.py page --results benches/results/programs.json --stated benches/results/tune2-11-1.json
+    python benches/programs.py page --results benches/results/programs.json --stated benches/results/tune2-11-1.json --stated benches/results/tune2-11-2.json
 
 Every program runs under every scheduler, in random order within each round, alone and while `cp` copies files of 4 GiB that are not in memory. What a program reads is dropped from memory before each visit, except for the
 databases, whose clients keep running. Rounds are added until each ratio of two schedulers is known to ±5 %, or until the program's time is over; *known to* says how far it is known. Figures are medians over
@@ -52,18 +52,21 @@ def text(results_file: Path, stated_files: Sequence[Path], history: Path | None 
 def _foretold(found: Sequence[tuple[str, Sequence[compare.Foretold]]]) -> list[str]:
     """Of programs that no spread was set from: how many lie in the ranges of nine of ten."""
     lines = [
-        "| Run | Kind | programs × settings | inside | surely outside | beyond by more than 10 % |",
-        "|---|---|---|---|---|---|",
+        "| Run | Kind | Next to | programs × settings | inside | surely outside | beyond by more than 10 % |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, all_of_run in found:
         mine = [each for each in all_of_run if each.case.split(", ")[0] in compare.HELD_OUT]
-        for kind in (*dict.fromkeys(each.kind for each in mine), None):
-            own = [each for each in mine if kind in (None, each.kind)]
+        about = [(each.kind, each.case.split(", ")[1]) for each in mine]
+        for key in (*dict.fromkeys(about), None):
+            own = [each for each, of in zip(mine, about, strict=True) if key in (None, of)]
             if own:
+                kind, mode = key or ("all", "")
                 inside, far = sum(each.is_inside for each in own), sum(each.is_far_off for each in own)
                 sure = sum(each.is_surely_outside for each in own)
                 share = f"{100 * inside / len(own):.0f} %"
-                lines.append(f"| {name} | {kind or 'all'} | {len(own)} | {share} | {sure} | {far} |")
+                background = compare.BACKGROUNDS.get(mode, "")
+                lines.append(f"| {name} | {kind} | {background} | {len(own)} | {share} | {sure} | {far} |")
     return ["## The next program", "", *lines, ""] if len(lines) > 2 else []
 
 
@@ -147,13 +150,15 @@ def _told(found: Sequence[tuple[str, Sequence[compare.Line]]]) -> list[str]:
 
 
 def _advised(found: Sequence[tuple[str, Sequence[compare.AdviceLine]]]) -> list[str]:
-    rows = ["| Run | Program | Purpose | Advised | Best there | Lost (95 %) | |", "|---|---|---|---|---|---|---|"]
+    rows: dict[str, list[str]] = {}
     for name, lines in found:
         for each in lines:
             lost = f"{_percent(each.lost)} ({_percent(each.low)} to {_percent(each.high)})"
             mark = "within 5 %" if each.is_good else ""
-            rows.append(f"| {name} | {each.case} | {each.purpose} | {each.setting} | {each.best} | {lost} | {mark} |")
-    return [*rows, ""]
+            row = f"{each.case} | {each.purpose} | {each.setting} | {each.best} | {lost} | {mark} |"
+            rows.setdefault(row, []).append(name)
+    head = ["| Runs | Program | Purpose | Advised | Best there | Lost (95 %) | |", "|---|---|---|---|---|---|---|"]
+    return [*head, *(f"| {', '.join(names)} | {row}" for row, names in rows.items()), ""]
 
 
 def _percent(log: float) -> str:

@@ -24,6 +24,9 @@ from seekwise.control.settings import changed, check_values, normalised, read_se
 from seekwise.control.switching import switching
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.linux.kernel_base import base_of
+from seekwise.linux.stack import read_stack
+from seekwise.settings import apply
+from seekwise.settings.forms import udev
 
 RELEASES = [
     ("6.16.7-200.fc42.x86_64", "", "", (6, 16, 7)),
@@ -70,7 +73,7 @@ def test_of_an_unknown_base_nothing_is_claimed(release):
 def test_the_table_can_be_used_as_it_stands():
     for fault in kernel_faults.table():
         assert set(fault.when) <= kernel_faults.CONDITIONS.keys() and fault.writes and fault.text and fault.source
-        assert fault.instead in {"refuse", "leave-out", "wait", "warn", "two-steps", "done-always"}
+        assert fault.instead in {"refuse", "leave-out", "wait", "warn", "two-steps", "done-always", "udev"}
     ids = {fault.id for fault in kernel_faults.table()}
     assert ids >= {
         *[
@@ -359,6 +362,10 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
                   harmless={"files": {"queue/add_random": "0"}})
     ],
     ("S2", "done-always", "queue/scheduler"): [Situation("6.19.7", BFQ)],
+    ("S2", "udev", "queue/scheduler"): [
+        Situation("7.0", {name: value}, make=two_disks, harmless={"make": None})
+        for name, value in (("scheduler", "bfq"), ("nr_requests", "64"))
+    ],
     ("S3", "refuse", "queue/scheduler"): [Situation("6.11.2", BFQ, "none", harmless={"scheduler": "mq-deadline"})],
     ("S4", "done-always", "queue/scheduler"): [Situation("6.18.44", BFQ)],
     ("S5", "wait", "queue/scheduler"): [
@@ -447,7 +454,7 @@ def rows_met(kernel: FakeKernel, case: Situation, wanted: dict[str, str], *inste
     return {(fault.id, fault.instead, fault.writes[0]) for fault, _ in found}
 
 
-ALL = ("refuse", "leave-out", "wait", "warn", "two-steps", "done-always")
+ALL = ("refuse", "leave-out", "wait", "warn", "two-steps", "done-always", "udev")
 
 
 @pytest.mark.parametrize(("name", "instead", "first", "place"), CASES)
@@ -611,6 +618,88 @@ def test_a_device_that_is_busy_is_asked_again(tmp_path, monkeypatch, release):
         assert seen["sda"]["queue/scheduler"] == "bfq" and kernel.busy == 0
         kernel.busy = 3
     assert read_settings("sda", kernel.root) == before
+
+
+def test_every_way_of_writing_asks_a_busy_device_again_and_drives_follow_one_another(tmp_path, monkeypatch):
+    """Setting, live switching, `apply`, `revert`, and what the next command restores after a kill."""
+    kernel = machine(tmp_path, monkeypatch, "7.0.0", "mq-deadline")
+    kernel.add_disk("sdb", "mq-deadline")
+    journal, drives, busy = Journal(tmp_path / "state"), [], iter(())
+
+    def write(path, value):
+        if path.name in ("scheduler", "nr_requests"):
+            drives.append(path.relative_to(kernel.root / "sys/block").parts[0])
+            kernel.busy = next(busy, 0)
+        kernel.write(path, value)
+
+    def seen():
+        return [read_settings(name, kernel.root) for name in ("sda", "sdb")]
+
+    def refusing():
+        """Every other write of the drives' schedulers and requests answers EBUSY from here on."""
+        nonlocal busy
+        busy, drives[:] = itertools.cycle((1, 0)), []
+
+    def is_in_turn():
+        return drives and len(list(itertools.groupby(drives))) == len(set(drives)) == 2 and len(drives) >= 4
+
+    monkeypatch.setattr(sysfs, "write", write)
+    before = seen()
+    wanted = {name: {"scheduler": "kyber", "nr_requests": "64"} for name in ("sda", "sdb")}
+    switch = switching([wanted], kernel.root, journal)
+    for step in (switch.__enter__, lambda: switch.to(wanted), switch.to_original, lambda: switch.to(wanted)):
+        refusing()
+        step()
+        assert step == switch.__enter__ or is_in_turn()
+    refusing()
+    switch.__exit__(None, None, None)
+    assert is_in_turn() and seen() == before
+    refusing()
+    apply.apply(wanted, kernel.root, journal)
+    assert is_in_turn() and seen()[1]["queue/scheduler"] == "kyber"
+    refusing()
+    assert [outcome.state for outcome in recovery.revert_all(journal)] == ["restored"]
+    assert is_in_turn() and seen() == before
+    killed = changed(wanted, kernel.root, journal)
+    killed.__enter__()
+    killed._left = True
+    killed._locks.close()
+    journal._let_go(journal._path(journal.entries()[0].id))
+    monkeypatch.setattr("seekwise.control.process.ProcessIdentity.alive", False)
+    refusing()
+    assert [outcome.state for outcome in recovery.restore_left_behind(journal)] == ["restored"]
+    assert is_in_turn() and seen() == before and journal.is_empty()
+
+
+def test_a_device_that_stays_busy_is_refused_in_time_and_restored_later(tmp_path, monkeypatch):
+    kernel = machine(tmp_path, monkeypatch, "7.0.0", "mq-deadline")
+    monkeypatch.setattr(control_settings, "BUSY_WAIT_S", 0.2)
+    before, journal = read_settings("sda", kernel.root), Journal(tmp_path / "state")
+    kernel.busy = 10**6
+    with pytest.raises(SeekwiseError, match="EBUSY"):
+        apply.apply({"sda": {"scheduler": "kyber"}}, kernel.root, journal)
+    assert read_settings("sda", kernel.root) == before and journal.is_empty()
+    kernel.busy = 0
+    apply.apply({"sda": {"scheduler": "kyber"}}, kernel.root, journal)
+    kernel.busy = 10**6
+    (outcome,) = recovery.revert_all(journal)
+    for entry in journal.entries():
+        journal._let_go(journal._path(entry.id))  # that `revert` has ended
+    assert outcome.state == "failed" and "Device or resource busy" in outcome.sentences[0] and not journal.is_empty()
+    kernel.busy = 0
+    assert [outcome.state for outcome in recovery.revert_all(journal)] == ["restored"]
+    assert read_settings("sda", kernel.root) == before and journal.is_empty()
+
+
+def test_a_udev_rule_says_where_udev_would_not_try_again(tmp_path, monkeypatch):
+    for release, disks in (("7.0.0", two_disks), ("6.18.44", two_disks), ("7.0.0", lambda *_: None)):
+        kernel = machine(tmp_path / f"{release}-{disks.__name__}", monkeypatch, release)
+        disks(kernel, kernel.root / "sys/block/sda")
+        stack = replace(read_stack(Path("/")), root=kernel.root, devices={})
+        for wanted in ({"sda": {"queue/nr_requests": "128"}}, {"sda": {"queue/read_ahead_kb": "64"}}):
+            notes = " ".join(udev.rules_only(wanted, stack).notes)
+            due = release == "7.0.0" and disks is two_disks and "queue/nr_requests" in wanted["sda"]
+            assert ("udev does not try again" in notes) == due
 
 
 def test_a_switch_that_fails_is_read_back_and_undone(tmp_path, monkeypatch):
