@@ -1,5 +1,6 @@
 """Files as people have them: each right value, worked out by hand from the raw file."""
 
+import html
 import json
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from seekwise.trace.columns import TraceError
 from seekwise.trace.readers import open_trace
 
 CASES = Path(__file__).parent / "cases"
+FILES = Path(__file__).parent / "files"
 
 
 def read(*names: str, **more) -> tuple[list[str], list[Record]]:
@@ -293,6 +295,35 @@ def test_a_file_that_another_command_reads_is_said_to_be_so(name, tmp_path):
     with pytest.raises(SeekwiseError) as caught:
         importing.read([tmp_path / name])
     assert command in str(caught.value.hint)
+
+
+def escaped(text: str) -> str:
+    return html.escape(text)
+
+
+PAGES = {
+    "pre": lambda text: (
+        f'<html><head><script>if (1 < 2) {{}}</script></head><body><h1>Results</h1>\n<pre class="x">{escaped(text)}</pre>\n<p>done</p></body></html>'
+    ),
+    "pre and code": lambda text: (
+        f"<div class=highlight><pre><span></span><code>{escaped(text).replace('read', '<span class=s>read</span>')}</code></pre></div>\n"
+    ),
+    "numeric entities": lambda text: f"<PRE>\n{text.replace(chr(34), '&#34;').replace('<', '&#x3c;')}\n</PRE>",
+    "breaks": lambda text: (
+        "<p>" + "<br />\n".join(escaped(line).replace("  ", "&nbsp; ") for line in text.splitlines()) + "</p>"
+    ),
+    "entities alone": escaped,
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("file", ["fio-none.1.json", "fio-text-syncs.txt", "sysbench-rndrw.txt"])
+def test_output_within_a_web_page_is_read_as_it_is_without(page, file, tmp_path):
+    text = (FILES / file).read_text()
+    (tmp_path / "page.html").write_text(PAGES[page](text))
+    (tmp_path / file).write_text(text)
+    plain, shown = (importing.read([tmp_path / name])[1] for name in (file, "page.html"))
+    assert [record.phases for record in shown] == [record.phases for record in plain] and plain[0].phases
 
 
 def test_the_table_of_fio_cdm_is_read_by_load_and_direction():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +55,18 @@ MOST_LINES = 0.9
 LONG = re.compile(r"(\s{200})\s+|([\d.]{400})[\d.]+")
 """Blanks and digits that no tool prints in a row are cut: patterns of the readers would try each of them as a
 beginning."""
+
+
+OPENS, CLOSES = (re.compile(rf"<{end}(?:pre|code|textarea)\b[^<>]{{0,2000}}>", re.IGNORECASE) for end in ("", "/"))
+BREAK, TAG = re.compile(r"<br\s{0,9}/?>", re.IGNORECASE), re.compile(r"</?[a-zA-Z][^<>]{0,2000}>")
+
+
+def _of_page(text: str) -> str:
+    """The text that a web page shows: of its `<pre>` and `<code>` where it has some, without tags and entities."""
+    shown = [CLOSES.split(part, maxsplit=1)[0] for part in OPENS.split(text)[1:]]
+    if "<PhoronixTestSuite" in text or not (shown or BREAK.search(text) or "&quot;" in text):
+        return text
+    return html.unescape(TAG.sub("", BREAK.sub("\n", "\n".join(shown) or text))).replace("\xa0", " ") + "\n"
 
 
 def _without_log(text: str) -> str:
@@ -128,7 +141,7 @@ class Source:
         wide = self.data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         text = self.data.decode("utf-16" if wide else "utf-8-sig", errors="replace").replace("\r\n", "\n")
         # What was quoted, or had a colour or a time in between, may be a run by then.
-        for change in (str, _unwrapped, lambda text: QUOTED.sub("", COLOUR.sub("", text)), _without_log):
+        for change in (_of_page, _unwrapped, lambda text: QUOTED.sub("", COLOUR.sub("", text)), _without_log):
             text = LONG.sub(lambda run: run[1] or run[2], change(text))
         return text
 
