@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import textwrap
@@ -16,6 +15,7 @@ import click
 from seekwise import invocation
 from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
+from seekwise.linux import diskstats
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.tree import Tree, open_tree
 from seekwise.number_text import listed, some
@@ -33,7 +33,7 @@ from seekwise.settings.doctor import (
     ncq,
     smart,
     temperature,
-)  # fmt: skip
+)
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.workload.study.quantity import counted, time_text
 
@@ -155,7 +155,7 @@ def _not_examined(machine: Machine) -> dict[tuple[str, ...], str]:
         if is_thin(machine):
             held |= {array_state: "states of arrays", device_state: "and of drives", temperature: "temperatures", ncq: "NCQ", members: "members"}  # fmt: skip
         names = tuple(check.NAME for check in held)
-        unseen = _unseen(machine)
+        unseen = sorted(diskstats.disks_named(tree) - machine.stack.devices.keys())
         settings = f", nor the settings of {listed(unseen)}, which it names" if unseen else ""
         return {names: f"{', '.join(held.values())}: {_kind(machine)} does not hold them{settings}"}
     # Both at once: who follows the one meets no other.
@@ -164,17 +164,6 @@ def _not_examined(machine: Machine) -> dict[tuple[str, ...], str]:
         *([f"needs root (`{invocation.line('sudo seekwise doctor')}`)"] if os.geteuid() != 0 else []),
     ]
     return {(smart.NAME,): f"drive health: smartctl {' and '.join(lacks)}"} if lacks else {}
-
-
-COUNTED = re.compile(
-    r"^\s*\d+\s+\d+\s+(?:\d+\s+)?((?:sd|vd|xvd)[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+)(?:\s|$)", re.MULTILINE
-)
-
-
-def _unseen(machine: Machine) -> list[str]:
-    """Disks that the kernel counted on the machine and of which the tree has no folder."""
-    texts = (machine.tree.text(f"/proc/{name}") or "" for name in ("diskstats", "partitions"))
-    return sorted({name for text in texts for name in COUNTED.findall(text)} - set(machine.stack.devices))
 
 
 def is_thin(machine: Machine) -> bool:

@@ -163,7 +163,7 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
         [replace(entry, load=load) for entry, load in zip(measured, without, strict=True)],
         [f"depth {entry.result.iodepth or 1}" for entry in measured],
         f"no two files share a load; they differ in their queue depth alone, so the depths are compared: {said}",
-    )  # fmt: skip
+    )
 
 
 def _figures(measured: Sequence[Measured], depth: int) -> str:

@@ -81,7 +81,7 @@ class Controller:
 
 
 CONTROLLERS = {
-    row.driver: row
+    row.driver.replace("-", "_"): row
     for row in (
         Controller("3w-xxxx", "3ware 6000 to 8000", _always, "tw_cli"),
         Controller("3w-9xxx", "3ware 9000", _always, "tw_cli"),
@@ -117,9 +117,6 @@ CONTROLLERS = {
         Controller(
             "esas2r", "ATTO ExpressSAS RAID", lambda seen: seen.vendor.upper().startswith("ATTO"), "the maker's tool"
         ),
-        Controller("3w_9xxx", "3ware 9000", _always, "tw_cli"),
-        Controller("3w_sas", "LSI 3ware 9750", _always, "tw_cli"),
-        Controller("3w_xxxx", "3ware 6000 to 8000", _always, "tw_cli"),
     )
 }
 
@@ -137,7 +134,7 @@ def unit_of(
     if driver in (None, "ahci") and AHCI_UNITS.search(model or ""):
         return _described("ahci", "RAID chip behind a SATA port", "the maker's tool", level)
     # Modules are named with `_`, their drivers and hosts often with `-`.
-    row = CONTROLLERS.get(driver or "") or CONTROLLERS.get((driver or "").replace("-", "_"))
+    row = CONTROLLERS.get((driver or "").replace("-", "_"))
     if row is None:
         return None
     channel = int(address.split(":")[1]) if address else None
@@ -146,7 +143,7 @@ def unit_of(
     # A level the kernel's raid class knows settles it: only volumes are in that class.
     if not row.is_unit(seen) and not _raid_class_level(tree, address):
         return None
-    return _described(row.driver.replace("3w_", "3w-"), row.family, row.tool, level)
+    return _described(row.driver, row.family, row.tool, level)
 
 
 def _raid_class_level(tree: Tree, address: str | None) -> str | None:
