@@ -359,10 +359,11 @@ def _figure_rows(
 ) -> int:
     """A line per operation; how many rows are left out."""
     columns = [
-        figure for figure in FIGURES
+        figure
+        for figure in FIGURES
         if (everything or figure.is_brief and (figure.title != "Setting" or len({row["setting"] for row in rows}) > 1))
         and (figure.needs is None or any(row[figure.needs] is not None for row in rows))
-    ]  # fmt: skip
+    ]
     for column in columns:
         table.add_column(column.title, justify="right" if column.is_number else "left", overflow="fold")
     shown = rows if everything else rows[:rows_most]
