@@ -12,7 +12,6 @@ import re
 from seekwise import drive_names
 from seekwise.linux import ata, raid_controllers, sysfs
 from seekwise.linux.pci import RAID_CLASS, pci_facts
-from seekwise.linux.raid_card import card_facts
 from seekwise.linux.sysfs import Node
 from seekwise.linux.tree import Tree
 
@@ -101,7 +100,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     if port := re.search(r"/(ata\d+)/", hardware or ""):
         details["ata_port"] = port[1]
     if unit is not None:
-        details["controller"] = {**unit, **card_facts(tree, hardware, host, str(unit["driver"]))}
+        details["controller"] = {**unit, **raid_controllers.card_facts(tree, hardware, host, str(unit["driver"]))}
     elif pci.get("pci_class", "").startswith(RAID_CLASS) and driver == "ahci":
         details["raid_mode"] = "the SATA controller is set to RAID in its firmware; members are still seen one by one"
     return {**facts, "details": {key: value for key, value in details.items() if value is not None}}

@@ -42,12 +42,14 @@ def _measured() -> dict[str, dict[str, float]]:
 
 
 def gain_error(settings: Iterable[str]) -> float:
-    """As a share of the rate, the largest of what differs; of arrays where nothing is named. A kind without given rows has that of all kinds together."""
+    """As a share of the rate, the largest of what differs; of arrays where nothing is named. A kind without given rows
+    has that of all kinds together."""
     return max(_measured()[kind]["error"] for kind in {KINDS.get(name, OTHER) for name in settings} or {OTHER})
 
 
 def gains_covered(compared: Sequence[Mapping[str, object]]) -> dict[str, float | None]:
-    """{kind by which these settings differ: the share within which 9 of 10 published gains are from the model's}; None: of that kind too few are published."""
+    """{kind by which these settings differ: the share within which 9 of 10 published gains are from the model's}; None:
+    of that kind too few are published."""
     names = sorted(KINDS.keys() & {name for values in compared for name in values})
     kinds = dict.fromkeys(KINDS[name] for name in names if len({str(values.get(name)) for values in compared}) > 1)
     return {kind: _measured()[kind].get("interval") for kind in kinds}
