@@ -124,16 +124,17 @@ packages: wheel sdist deb ## everything in dist/, with the list of crates (Cyclo
 notice: ## NOTICE anew: licences of the crates that are compiled in
 	@$(PYTHON) packaging/notice.py > NOTICE.new && mv NOTICE.new NOTICE
 
-# A target of musl (x86_64-unknown-linux-musl) may be added: it was not tried.
-TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+# Those without a toolchain here are named and left out (packaging/wheel.sh).
+TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-unknown-linux-musl
+# The tag comes last: what could not be built leaves a commit that `git reset --hard HEAD~` takes back.
 release: ## everything of a release: make release VERSION=0.2.0, on a clean tree, then its tag
-	@test -n "$(VERSION)" || { echo "error: make release VERSION=0.2.0" >&2; exit 2; }
-	@test -z "$$(git status --porcelain)" || { echo "error: the tree is not clean: commit first" >&2; exit 2; }
-	@$(PYTHON) packaging/set_version.py $(VERSION)
+	@$(PYTHON) packaging/set_version.py --check '$(VERSION)'
+	@$(PYTHON) packaging/set_version.py '$(VERSION)'
 	@$(MAKE) --no-print-directory notice
-	@git commit --quiet --all --message "Release $(VERSION)" && git tag --annotate "v$(VERSION)" --message "Seekwise $(VERSION)"
+	@git commit --quiet --all --message "Release $(VERSION)"
 	@rm -rf dist && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) TARGETS='$(TARGETS)' $(MAKE) --no-print-directory packages
-	@$(PYTHON) packaging/set_version.py --notes $(VERSION) > dist/NOTES.md && echo "dist/ is the release; its page is dist/NOTES.md; then: git push --follow-tags"
+	@$(PYTHON) packaging/set_version.py --notes '$(VERSION)' > dist/NOTES.md
+	@git tag --annotate 'v$(VERSION)' --message 'Seekwise $(VERSION)' && echo "dist/ is the release; its page is dist/NOTES.md; then: git push --follow-tags"
 
 docs: install ## the site, into site/: strict, readable without network
 	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check 'mkdocs>=1.6,<2' 'mkdocs-material>=9.5,<10'

@@ -40,6 +40,12 @@ SLOW_UNTIL = float(os.environ.get("SLOW_TESTS_UNTIL", "inf"))
 """Seconds since 1970 after which no slow test begins: `.ci/run` has an hour."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Files begin in the order of the list: pytest-xdist would begin with those of most tests, and end with these."""
+    if config.getoption("markexpr", None) == "slow":
+        config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in LONGEST)
 

@@ -1,6 +1,7 @@
 """The version, everywhere it stands: `python packaging/set_version.py 0.2.0`.
 
 python packaging/set_version.py 0.2.0               Cargo.toml, from which the wheels take it, and the pins on the product
+python packaging/set_version.py --check 0.2.0       is everything ready: tree clean, changelog written, no such tag yet
 python packaging/set_version.py --notes 0.2.0       the release's page: what the changelog says of it, how to install and check it
 """
 
@@ -50,7 +51,7 @@ def set_everywhere(version: str, root: Path = ROOT) -> None:
 INSTALLING = """\
 ## Install
 
-    pipx install seekwise-{version}-*manylinux*_x86_64.whl      # Python 3.11 to 3.14, glibc 2.17; aarch64 has a wheel of its own
+    pipx install seekwise-{version}-*manylinux*_x86_64.whl      # Python 3.11 to 3.14, glibc 2.17; aarch64 and musl: wheels of their own
     sudo apt install ./seekwise_{version}~deb13_amd64.deb       # Debian 13; ~deb12 for Debian 12
     pipx install seekwise-{version}.tar.gz                      # any other: needs Rust 1.85 and a C compiler, fetches no crates
 
@@ -69,11 +70,26 @@ def notes(version: str) -> str:
     return f"# Seekwise {version}\n\n{rest.strip()}\n\n{INSTALLING.format(version=version)}"
 
 
+def check(version: str) -> None:
+    """Before anything is changed: ends with one line where the release cannot be made."""
+    said = {
+        name: subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        for name, words in (("tree", ("status", "--porcelain")), ("tag", ("tag", "--list", f"v{version}")))
+    }
+    if said["tree"]:
+        sys.exit(f"error: the tree is not clean: commit or remove first:\n{said['tree']}")
+    if said["tag"]:
+        sys.exit(f"error: the tag v{version} exists")
+    notes(version)
+
+
 if __name__ == "__main__":
     *option, stated = sys.argv[1:]
     if VERSION.fullmatch(stated) is None:
-        sys.exit(f"error: {stated} is no version like 0.2.0 or 0.3.0.dev0")
-    if option:
+        sys.exit(f"error: '{stated}' is no version like 0.2.0 or 0.3.0.dev0: make release VERSION=0.2.0")
+    if option == ["--check"]:
+        check(stated)
+    elif option:
         sys.stdout.write(notes(stated))
     else:
         set_everywhere(stated)

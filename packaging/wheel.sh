@@ -1,6 +1,6 @@
 #!/bin/sh
 # The three wheels, into dist/: the product and the proof abi3; the product for every one of TARGETS (glibc as manylinux2014, musl as
-# musllinux_1_2). BUILD is a virtual environment of its own. No path of the builder is in them, and the same sources give the same bytes.
+# musllinux_1_2), but for those whose standard library rustup cannot bring. BUILD is a virtual environment of its own. No path of the builder is in them, and the same sources give the same bytes.
 set -eu
 BUILD=${BUILD:-target/package-venv}
 [ -x "$BUILD/bin/maturin" ] || { ${PYTHON:-python3} -m venv "$BUILD" && "$BUILD/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2' 'setuptools>=77' wheel ziglang; }
@@ -10,7 +10,7 @@ export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/seekwise --remap-path
 out=$PWD/dist target=$PWD/target/wheel
 host=$(uname -m)-unknown-linux-gnu
 for each in ${TARGETS:-$host}; do
-    [ "$each" = "$host" ] || rustup --quiet target add "$each"
+    [ "$each" = "$host" ] || rustup --quiet target add "$each" || { echo "no wheel for $each: its Rust standard library is not here, rustup could not add it" >&2; continue; }
     case $each in *-musl) oldest=musllinux_1_2 ;; *) oldest=manylinux2014 ;; esac
     maturin build --profile dist --strip --zig --compatibility $oldest --target "$each" --out "$out" --target-dir "$target" --quiet
 done

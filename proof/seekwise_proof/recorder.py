@@ -108,6 +108,14 @@ def record(name: str, parameters: dict[str, object], folder: Path) -> Recording:
         shutil.rmtree(scratch)
 
 
+def _watch(instance: Path, pids: list[int]) -> None:
+    """Switches on the calls of these processes and all that they start."""
+    (instance / "options" / "event-fork").write_text("1")
+    (instance / "set_event_pid").write_text(" ".join(map(str, pids)))
+    for event in recorded_calls.EVENTS:
+        (instance / "events" / event / "enable").write_text("1")
+
+
 def _recorded(program: Program, parameters: dict[str, object], scratch: Path) -> Recording:
     (scratch / "data").mkdir()
     for data_set in program.data_sets:
@@ -120,7 +128,8 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
             worker.expect("warm")
         before = _inodes(scratch)
         sizes = {inode: path.stat().st_size for inode, path in before.items()}
-        with tracefs.programs([worker.pid for worker in team], recorded_calls.EVENTS, BUFFER_KIB) as instance:
+        with tracefs.empty_instance((), BUFFER_KIB) as instance:
+            _watch(instance.path, [worker.pid for worker in team])
             instance.start()
             marker = str(instance.path / "trace_marker")
             for number, worker in enumerate(team):

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from seekwise.errors import RefusedError
+from seekwise.errors import RefusedError, UsageError
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -312,8 +312,7 @@ def new_product(path: Path) -> Iterator[BinaryIO]:
 
 def fresh(path: Path) -> BinaryIO:
     """A new file of that name, to be written bit by bit; what was there goes, and no link is followed."""
-    if _is_special(path):
-        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    refuse_special(path)
 
     def replace(at: int) -> int:
         with contextlib.suppress(FileNotFoundError):
@@ -323,12 +322,19 @@ def fresh(path: Path) -> BinaryIO:
     return os.fdopen(_within(path, replace), "wb")
 
 
+def refuse_special(path: Path) -> None:
+    """UsageError where `fresh` would not write: asked before what takes long."""
+    if _is_special(path):
+        raise UsageError(f"{path} is no ordinary file", ANOTHER)
+
+
 def claim(path: Path) -> None:
     """Makes an empty file where none is, without following a link."""
     with contextlib.suppress(FileExistsError):
         os.close(_open(path, path.name, _NEW, 0o666))
 
 
+ANOTHER = "name another file"
 _IN_DEV = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
@@ -344,9 +350,17 @@ def _is_special(path: Path) -> bool:
 
 
 def _open_special(path: Path) -> int:
+    """UsageError where what is written would destroy a drive's data, or nobody would read it."""
+    if stat.S_ISBLK(os.stat(path).st_mode):
+        raise UsageError(f"{path} is a drive, not a file", ANOTHER)
     flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    # Elsewhere a link may have taken its place by now.
-    descriptor = os.open(path, flags) if path.parent in _IN_DEV else _open(path, path.name, flags, 0)
+    try:
+        # Elsewhere a link may have taken its place by now.
+        descriptor = os.open(path, flags) if path.parent in _IN_DEV else _open(path, path.name, flags, 0)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise UsageError(f"{path} is a socket, or a pipe that no program reads", ANOTHER) from None
     os.set_blocking(descriptor, True)
     return descriptor
 

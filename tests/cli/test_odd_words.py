@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
+import stat
+import subprocess
+from pathlib import Path
 
 import pytest
 from tests.installed import needs_proof
@@ -23,6 +27,62 @@ def test_nobody_waits_for_a_pipe(seekwise, tmp_path, words):
     done = seekwise(*(word.replace("PIPE", str(tmp_path / "pipe.toml")) for word in words), status=None, timeout=60)
     assert done.returncode in (1, 2, 3, 4), done.stderr
     assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+
+
+TRACE = Path(__file__).parents[1] / "vectors/whatif/database-backup@wd2500ys.raid10@bfq.swt"
+OUTPUT = [
+    ("report", "last", "--output", "PLACE"), ("report", "last", "--output", "PLACE.md"), ("report", "last", "--pictures", "PICTURES"),
+    ("trace", "show", str(TRACE), "--page", "PLACE"), ("capture", "PLACE"), ("record", "sda", "--output", "PLACE"),
+    ("results", "--db", "PLACE"), ("run", "demo", "--db", "PLACE"),
+]  # fmt: skip
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def unix_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))  # a long name would not fit
+
+
+def drive(path: Path) -> None:
+    try:
+        os.mknod(path, 0o600 | stat.S_IFBLK, os.makedev(259, 1048575))  # one that no machine has
+    except PermissionError as error:
+        pytest.skip(f"needs root: {error}")
+
+
+@pytest.mark.parametrize("make", [pipe, unix_socket, drive])
+def test_an_output_that_is_no_file_is_refused_in_one_sentence_and_left_as_it_is(seekwise, tmp_path, make, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seekwise("run", "demo", "--budget", "2s")
+    seekwise("report", "last", "--pictures", str(tmp_path / "pictures"))
+    name = min(path.name for path in (tmp_path / "pictures").iterdir())
+    (tmp_path / "odd").mkdir()
+    places = {"PLACE.md": tmp_path / "x.md", "PLACE": tmp_path / "x.html", "PICTURES": tmp_path / "odd" / name}
+    for place in places.values():
+        make(place)
+    for words in OUTPUT:
+        (which,) = places.keys() & {*words}
+        typed = places[which].parent if which == "PICTURES" else places[which]
+        before = os.lstat(places[which])
+        said = seekwise.refused(*(str(typed) if word == which else word for word in words), status=2)
+        assert places[which].name in said, said
+        assert os.lstat(places[which]) == before
+
+
+def test_a_pipe_that_a_program_reads_gets_the_page(seekwise, tmp_path):
+    os.mkfifo(tmp_path / "x.html")
+    with (
+        (tmp_path / "read").open("wb") as page,
+        subprocess.Popen(["cat", tmp_path / "x.html"], stdout=page) as reader,
+    ):
+        # Until it has opened its end there is no reader.
+        while seekwise("trace", "show", str(TRACE), "--page", str(tmp_path / "x.html"), status=None).returncode:
+            assert reader.poll() is None
+        reader.wait(60)
+    assert (tmp_path / "read").read_text().rstrip().endswith("</html>")
 
 
 @needs_proof

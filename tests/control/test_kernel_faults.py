@@ -24,6 +24,9 @@ from seekwise.control.settings import changed, check_values, normalised, read_se
 from seekwise.control.switching import switching
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.linux.kernel_base import base_of
+from seekwise.linux.stack import read_stack
+from seekwise.settings import apply
+from seekwise.settings.forms import udev
 
 RELEASES = [
     ("6.16.7-200.fc42.x86_64", "", "", (6, 16, 7)),
@@ -70,7 +73,7 @@ def test_of_an_unknown_base_nothing_is_claimed(release):
 def test_the_table_can_be_used_as_it_stands():
     for fault in kernel_faults.table():
         assert set(fault.when) <= kernel_faults.CONDITIONS.keys() and fault.writes and fault.text and fault.source
-        assert fault.instead in {"refuse", "leave-out", "wait", "warn", "two-steps", "done-always"}
+        assert fault.instead in {"refuse", "leave-out", "wait", "warn", "two-steps", "done-always", "udev"}
     ids = {fault.id for fault in kernel_faults.table()}
     assert ids >= {
         *[
@@ -108,10 +111,16 @@ RANGES = [
     ("N1", "6.16.4 6.16.10 6.17", "6.16.3 6.16.11 6.17.1 6.18 6.12.57 6.1.158"),
     ("N3", "6.12.95 6.17.2 5.10.250", "6.17.3 6.18"),
     ("N4", "5.16 6.1.158 6.17.9", "5.15.200 6.18"),
+    ("N5", "5.16 5.16.20", "5.15.200 5.17 6.1.158"),
     ("N6", "5.16 6.10.14", "6.11"),
     ("N9", "6.1.158 6.4.16", "6.5 5.15.100"),
     ("N10", "6.6.15 6.1.76 5.15.148 5.4.290", "6.6.16 6.1.77 6.8 6.12.1"),
     ("W1", "6.16 6.17.9 6.18.2", "6.15.11 6.18.3 6.19"),
+    ("W3", "4.19.300 5.13.19 5.10.250", "5.14 6.1.158 6.12.57"),
+    ("W5", "4.19.300 5.10.227 6.1.113 6.6.57 6.11.4", "5.10.228 5.15.169 6.1.114 6.1.158 6.6.58 6.11.5 6.12.57"),
+    ("W7", "5.10.250 6.1.158", "6.2 6.12.57"),
+    ("S13", "6.3 6.3.13", "6.2.16 6.4 6.1.158"),
+    ("K1", "4.18 5.10.37 5.4.119 5.12", "5.10.38 5.4.120 5.13 6.1.158"),
     ("S3", "6.11 6.11.2", "6.10.14 6.11.3 6.12"),
     ("S8", "6.12.95 6.13.2", "6.13.3 6.14"),
     ("S14", "4.15", "4.16"),
@@ -150,6 +159,8 @@ REFUSED = [
     ("N1", "6.16.7", "mq-deadline", {}, {"nr_requests": "1024"}, "6.16.11"),
     ("N1", "6.17.0", "none", {}, {"scheduler": "bfq", "nr_requests": "512"}, "6.17.1"),
     ("W1", "6.17.9", "bfq", {}, {"scheduler": "none"}, "6.18.3"),
+    ("N5", "5.16.5", "mq-deadline", {}, {"iosched/async_depth": "64"}, "6.11.0"),
+    ("S13", "6.3.5", "none", {}, {"scheduler": "kyber"}, "6.4.0"),
     ("S1", "6.18.44", "none", {"dm/suspended": "1"}, {"scheduler": "bfq"}, None),
     ("S1", "6.18.44", "none", {"device/state": "offline"}, {"nr_requests": "8"}, None),
     ("S3", "6.11.2", "none", {}, {"scheduler": "bfq"}, "6.11.3"),
@@ -254,6 +265,11 @@ def two_namespaces(_: FakeKernel, folder: Path) -> None:
     (folder / "device").symlink_to(controller)
 
 
+def without_throttling(_: FakeKernel, folder: Path) -> None:
+    """A kernel whose wbt_lat_usec answers EINVAL to whoever reads it: here bytes that are no text."""
+    (folder / "queue/wbt_lat_usec").write_bytes(b"\xff")
+
+
 def path_of_multipath(state: str):
     def make(kernel: FakeKernel, folder: Path) -> None:
         path = kernel.add_disk("sdq", **{"device/state": state})
@@ -311,6 +327,9 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
         Situation("6.1.158", {"nr_requests": "64"}, harmless={"scheduler": "none"}),
         Situation("6.17.9", {"nr_requests": "64"}, harmless={"scheduler": "none"}),
     ],
+    ("N5", "refuse", "queue/iosched/async_depth"): [
+        Situation("5.16.5", {"iosched/async_depth": "64"}, harmless={"wanted": {"iosched/fifo_batch": "8"}})
+    ],
     ("N6", "leave-out", "queue/iosched/async_depth"): [Situation("6.1.158", {"iosched/async_depth": "64"})],
     ("N6", "refuse", "queue/iosched/async_depth"): [
         Situation("6.1.158", {"iosched/async_depth": "64"}, files=PANICS, harmless={"files": {}})
@@ -331,6 +350,19 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
     ("W1", "leave-out", "queue/scheduler"): [Situation("6.16", BFQ, harmless=DEADLINE)],
     ("W2", "leave-out", "queue/wbt_lat_usec"): [
         Situation("6.15.3", {"wbt_lat_usec": "9000"}, harmless={"wanted": {"wbt_lat_usec": "2000"}})
+    ],
+    ("W3", "refuse", "queue/wbt_lat_usec"): [
+        Situation("5.10.250", {"wbt_lat_usec": "2000"}, make=without_throttling, harmless={"make": None})
+    ],
+    ("W5", "leave-out", "queue/wbt_lat_usec"): [
+        Situation("6.1.113", {"wbt_lat_usec": "1000"}, harmless={"wanted": {"wbt_lat_usec": "9000"}}),
+        Situation("6.11.4", {"wbt_lat_usec": "9000"}, files={"queue/rotational": "1"},
+                  harmless={"files": {"queue/rotational": "0"}}),
+        Situation("6.6.57", {"wbt_lat_usec": "1"}, harmless={"wanted": {"wbt_lat_usec": "0"}}),
+    ],
+    ("W7", "warn", "queue/wbt_lat_usec"): [
+        Situation("6.1.158", {"wbt_lat_usec": "9000"}, "bfq", harmless={"scheduler": "kyber"}),
+        Situation("5.10.250", {"scheduler": "bfq", "wbt_lat_usec": "9000"}, harmless={"wanted": BFQ}),
     ],
     ("S1", "refuse", "queue/scheduler"): [
         Situation("6.18.44", BFQ, files={"dm/suspended": "1"}, harmless={"files": {"dm/suspended": "0"}}),
@@ -359,6 +391,10 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
                   harmless={"files": {"queue/add_random": "0"}})
     ],
     ("S2", "done-always", "queue/scheduler"): [Situation("6.19.7", BFQ)],
+    ("S2", "udev", "queue/scheduler"): [
+        Situation("7.0", {name: value}, make=two_disks, harmless={"make": None})
+        for name, value in (("scheduler", "bfq"), ("nr_requests", "64"))
+    ],
     ("S3", "refuse", "queue/scheduler"): [Situation("6.11.2", BFQ, "none", harmless={"scheduler": "mq-deadline"})],
     ("S4", "done-always", "queue/scheduler"): [Situation("6.18.44", BFQ)],
     ("S5", "wait", "queue/scheduler"): [
@@ -374,6 +410,10 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
     ("S11", "refuse", "queue/scheduler"): [
         Situation(release, BFQ, files=PANICS, harmless={"files": {PROC + "sys/kernel/panic_on_warn": "0"}})
         for release in ("4.19.300", "6.18.44")
+    ],
+    ("S13", "refuse", "queue/scheduler"): [
+        Situation("6.3.5", {name: value}, harmless={"wanted": {"read_ahead_kb": "64"}})
+        for name, value in (("scheduler", "none"), ("nr_requests", "64"))
     ],
     ("S14", "refuse", "queue/scheduler"): [Situation("4.15", BFQ, harmless={"wanted": {"scheduler": "kyber"}})],
     ("S15", "refuse", "queue/scheduler"): [
@@ -403,6 +443,18 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
     ("M1", "warn", "md/group_thread_cnt"): [
         Situation("6.18.44", {"md/group_thread_cnt": "4"}, device="md0", files={**ARRAY, "md/sync_action": "check"},
                   harmless={"files": {**ARRAY, "md/sync_action": "idle"}})
+    ],
+    ("M2", "leave-out", "queue/scheduler"): [
+        Situation(release, {name: value}, files={f"{below}holders/{above}md0/md/sync_action": "reshape"},
+                  harmless={"files": {f"{below}holders/{above}md0/md/sync_action": "resync"}})
+        for release, name, value, below, above in (
+            ("6.1.158", "scheduler", "kyber", "", ""), ("6.18.44", "nr_requests", "64", "sda1/", ""),
+            ("7.0", "scheduler", "none", "sda1/", "dm-0/holders/"),
+        )
+    ],
+    ("K1", "leave-out", "queue/scheduler"): [
+        Situation("5.10.37", {"scheduler": "kyber"}, files={"mq/1/nr_tags": "128"}, harmless={"files": {}}),
+        Situation("5.10.37", {"scheduler": "kyber"}, files={"mq/1/nr_tags": "128"}, harmless={"wanted": BFQ}),
     ],
     **{
         (name, "leave-out", "queue/scheduler"): [Situation(release, BFQ, harmless={"wanted": {"scheduler": "kyber"}})
@@ -447,7 +499,7 @@ def rows_met(kernel: FakeKernel, case: Situation, wanted: dict[str, str], *inste
     return {(fault.id, fault.instead, fault.writes[0]) for fault, _ in found}
 
 
-ALL = ("refuse", "leave-out", "wait", "warn", "two-steps", "done-always")
+ALL = ("refuse", "leave-out", "wait", "warn", "two-steps", "done-always", "udev")
 
 
 @pytest.mark.parametrize(("name", "instead", "first", "place"), CASES)
@@ -611,6 +663,88 @@ def test_a_device_that_is_busy_is_asked_again(tmp_path, monkeypatch, release):
         assert seen["sda"]["queue/scheduler"] == "bfq" and kernel.busy == 0
         kernel.busy = 3
     assert read_settings("sda", kernel.root) == before
+
+
+def test_every_way_of_writing_asks_a_busy_device_again_and_drives_follow_one_another(tmp_path, monkeypatch):
+    """Setting, live switching, `apply`, `revert`, and what the next command restores after a kill."""
+    kernel = machine(tmp_path, monkeypatch, "7.0.0", "mq-deadline")
+    kernel.add_disk("sdb", "mq-deadline")
+    journal, drives, busy = Journal(tmp_path / "state"), [], iter(())
+
+    def write(path, value):
+        if path.name in ("scheduler", "nr_requests"):
+            drives.append(path.relative_to(kernel.root / "sys/block").parts[0])
+            kernel.busy = next(busy, 0)
+        kernel.write(path, value)
+
+    def seen():
+        return [read_settings(name, kernel.root) for name in ("sda", "sdb")]
+
+    def refusing():
+        """Every other write of the drives' schedulers and requests answers EBUSY from here on."""
+        nonlocal busy
+        busy, drives[:] = itertools.cycle((1, 0)), []
+
+    def is_in_turn():
+        return drives and len(list(itertools.groupby(drives))) == len(set(drives)) == 2 and len(drives) >= 4
+
+    monkeypatch.setattr(sysfs, "write", write)
+    before = seen()
+    wanted = {name: {"scheduler": "kyber", "nr_requests": "64"} for name in ("sda", "sdb")}
+    switch = switching([wanted], kernel.root, journal)
+    for step in (switch.__enter__, lambda: switch.to(wanted), switch.to_original, lambda: switch.to(wanted)):
+        refusing()
+        step()
+        assert step == switch.__enter__ or is_in_turn()
+    refusing()
+    switch.__exit__(None, None, None)
+    assert is_in_turn() and seen() == before
+    refusing()
+    apply.apply(wanted, kernel.root, journal)
+    assert is_in_turn() and seen()[1]["queue/scheduler"] == "kyber"
+    refusing()
+    assert [outcome.state for outcome in recovery.revert_all(journal)] == ["restored"]
+    assert is_in_turn() and seen() == before
+    killed = changed(wanted, kernel.root, journal)
+    killed.__enter__()
+    killed._left = True
+    killed._locks.close()
+    journal._let_go(journal._path(journal.entries()[0].id))
+    monkeypatch.setattr("seekwise.control.process.ProcessIdentity.alive", False)
+    refusing()
+    assert [outcome.state for outcome in recovery.restore_left_behind(journal)] == ["restored"]
+    assert is_in_turn() and seen() == before and journal.is_empty()
+
+
+def test_a_device_that_stays_busy_is_refused_in_time_and_restored_later(tmp_path, monkeypatch):
+    kernel = machine(tmp_path, monkeypatch, "7.0.0", "mq-deadline")
+    monkeypatch.setattr(control_settings, "BUSY_WAIT_S", 0.2)
+    before, journal = read_settings("sda", kernel.root), Journal(tmp_path / "state")
+    kernel.busy = 10**6
+    with pytest.raises(SeekwiseError, match="EBUSY"):
+        apply.apply({"sda": {"scheduler": "kyber"}}, kernel.root, journal)
+    assert read_settings("sda", kernel.root) == before and journal.is_empty()
+    kernel.busy = 0
+    apply.apply({"sda": {"scheduler": "kyber"}}, kernel.root, journal)
+    kernel.busy = 10**6
+    (outcome,) = recovery.revert_all(journal)
+    for entry in journal.entries():
+        journal._let_go(journal._path(entry.id))  # that `revert` has ended
+    assert outcome.state == "failed" and "Device or resource busy" in outcome.sentences[0] and not journal.is_empty()
+    kernel.busy = 0
+    assert [outcome.state for outcome in recovery.revert_all(journal)] == ["restored"]
+    assert read_settings("sda", kernel.root) == before and journal.is_empty()
+
+
+def test_a_udev_rule_says_where_udev_would_not_try_again(tmp_path, monkeypatch):
+    for release, disks in (("7.0.0", two_disks), ("6.18.44", two_disks), ("7.0.0", lambda *_: None)):
+        kernel = machine(tmp_path / f"{release}-{disks.__name__}", monkeypatch, release)
+        disks(kernel, kernel.root / "sys/block/sda")
+        stack = replace(read_stack(Path("/")), root=kernel.root, devices={})
+        for wanted in ({"sda": {"queue/nr_requests": "128"}}, {"sda": {"queue/read_ahead_kb": "64"}}):
+            notes = " ".join(udev.rules_only(wanted, stack).notes)
+            due = release == "7.0.0" and disks is two_disks and "queue/nr_requests" in wanted["sda"]
+            assert ("udev does not try again" in notes) == due
 
 
 def test_a_switch_that_fails_is_read_back_and_undone(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from seekwise import files
-from seekwise.errors import FULL, MissingError, RefusedError, SeekwiseError, reason
+from seekwise.errors import FULL, MissingError, RefusedError, SeekwiseError, UsageError, reason
 from seekwise.files import _as_user, _open, append, claim, fresh, make_folders, new_product, write_product, write_whole
 from seekwise.settings import history
 from seekwise.store.database import Store
@@ -108,11 +108,22 @@ def test_devices_and_pipes_are_written_to_and_never_replaced(tmp_path):
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert (tmp_path / "redirected").read_text() == "page" and Path("/dev/stdout").is_symlink()
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError):
+    with pytest.raises(UsageError, match="pipe that no program reads"):
         write_product(tmp_path / "pipe", "nobody reads it, and nobody waits")
     assert stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
-    with pytest.raises(OSError):
+    with pytest.raises(UsageError, match="no ordinary file"):
         fresh(tmp_path / "pipe")
+
+
+@needs_root
+def test_a_page_is_never_written_over_a_drive(tmp_path, loop):
+    before = Path(f"/dev/{loop}").read_bytes()
+    os.mknod(tmp_path / "copy", 0o600 | stat.S_IFBLK, os.stat(f"/dev/{loop}").st_rdev)
+    for path in (Path(f"/dev/{loop}"), tmp_path / "copy"):
+        for write in (lambda each: write_product(each, "page"), fresh):
+            with pytest.raises(UsageError):
+                write(path)
+    assert Path(f"/dev/{loop}").read_bytes() == before
 
 
 @needs_root
@@ -466,7 +477,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "history.jsonl")
     with pytest.raises(OSError, match="No such device or address"):
         files.append(tmp_path / "history.jsonl", b"{}\n")
-    with pytest.raises(OSError):
+    with pytest.raises(UsageError):
         files.write_product(tmp_path / "history.jsonl", b"x")
     with pytest.raises(MissingError, match=r"history\.jsonl cannot be written"):
         history.reverted(tmp_path)

@@ -34,19 +34,71 @@ def test_instances_of_the_dead_are_removed_at_the_start_of_a_command(instances, 
     # Its number may belong to another process by now.
     reused = instances / f"seekwise-{os.getpid()}-1"
     ours, foreign, odd = (instances / name for name in (named(os.getpid()), "trace-cmd", "seekwise-x"))
-    # Recordings of programs of an earlier release had no start in their name.
-    earlier, earlier_dead = (instances / f"seekwise-{pid}" for pid in (os.getpid(), ended.pid))
-    for path in (ours, foreign, odd, instances / named(zombie.pid), dead, reused, earlier, earlier_dead):
+    for path in (ours, foreign, odd, instances / named(zombie.pid), dead, reused):
         path.mkdir()
     monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path / "state"))
     recovery.at_start(lambda sentence: None)
     zombie.wait()
-    assert set(instances.iterdir()) == {ours, foreign, odd, earlier}
+    assert set(instances.iterdir()) == {ours, foreign, odd}
 
 
 def test_a_machine_without_tracefs_has_nothing_to_remove(tmp_path, monkeypatch):
     monkeypatch.setattr(tracefs, "ROOTS", (tmp_path / "nowhere",))
     tracefs.remove_left_behind()
+
+
+OWNER = """import os, sys, time
+from seekwise.control import tracefs
+with tracefs.instance([(7, 0)]) as made:
+    made.start()
+    print(made.path, flush=True); time.sleep(600)
+"""
+
+
+@pytest.fixture
+def owner():
+    """A process with a running instance, and the instance."""
+    try:
+        tracefs.root()
+    except MissingError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
+    process = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    yield process, Path(process.stdout.readline().strip())
+    process.kill()
+    process.communicate()
+    tracefs.remove_left_behind()
+
+
+@pytest.mark.root
+def test_an_instance_that_another_program_reads_is_silenced_and_said_and_goes_later(owner, monkeypatch, capfd):
+    """Whoever holds a killed run's instance open keeps the kernel from removing it."""
+    process, path = owner
+    monkeypatch.setattr(tracefs, "BUSY_S", 0.2)
+    with (path / "trace").open():
+        process.kill()
+        process.wait()
+        tracefs.remove_left_behind()
+        assert path.is_dir() and (path / "events/enable").read_text().strip() == "0"
+        assert f"another program still reads {path}" in capfd.readouterr().err
+    tracefs.remove_left_behind()
+    assert not path.exists()
+
+
+@pytest.mark.root
+def test_a_command_of_another_pid_namespace_leaves_a_running_instance_alone(owner):
+    """A container's commands see the same tracefs, and none of the host's processes."""
+    process, path = owner
+    code = "from seekwise.control import tracefs; tracefs.remove_left_behind()"
+    words = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode and "unshare" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    assert path.is_dir() and (path / "events/block/block_rq_issue/enable").read_text().strip() == "1"
+    process.kill()
+    process.wait()
+    subprocess.run(words, check=True)
+    assert not path.exists()
 
 
 @pytest.fixture

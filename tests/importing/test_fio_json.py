@@ -283,6 +283,29 @@ def test_a_number_that_may_be_a_settings_is_no_repeat(tmp_path, names):
     assert {r.repetition for r in records} == {1} and len({r.setting for r in records}) == len(names)
 
 
+@pytest.mark.parametrize("option", ["ioscheduler", "filename", "randseed"])
+@pytest.mark.parametrize("names", [["x.1", "x.2", "x.3", "x.4"], ["x1", "x2", "y1", "y2"]])
+def test_repeats_have_the_same_options_whatever_their_files_are_called(tmp_path, option, names):
+    """`filename`: one device or the other; a seed tells no configurations apart."""
+    files = counted_files(tmp_path, names)
+    for number, path in enumerate(files):
+        document = json.loads(path.read_text())
+        for job in document["jobs"]:
+            job["job options"][option] = f"/dev/sd{'ab'[number % 2]}"
+        path.write_text(json.dumps(document))
+    _, records = importing.read(files)
+    stems = 1 if names[0] == "x.1" else 2
+    assert len({record.setting for record in records}) == stems * (1 if option == "randseed" else 2)
+    assert max(record.repetition for record in records) == 4 // len({record.setting for record in records})
+
+
+def test_where_content_and_names_tell_no_repeats_it_is_said(tmp_path):
+    run, _ = importing.read(counted_files(tmp_path, ["a1", "a2", "b1"]))
+    assert any("a1, a2, b1 count as one each" in note and "--setting" in note for note in run.plan["notes"])
+    run, _ = importing.read(counted_files(tmp_path, ["a1", "a2", "b1", "b2"]))
+    assert not any("count as one each" in note for note in run.plan["notes"])
+
+
 def at_once(text: str, factor: int, start_ms: int = 0) -> str:
     """The run of another process: other amounts, and a later start."""
     document = json.loads(text)

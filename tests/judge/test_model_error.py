@@ -10,7 +10,8 @@ import pytest
 from seekwise.judge.decision.observed import judge_observations
 from seekwise.judge.model_error import model_error
 from seekwise.judge.observation import Observation
-from seekwise.simulate.gain_error import KINDS, PATH, gain_error, notes
+from seekwise.report.outcome import model_notes
+from seekwise.simulate.gain_error import KINDS, PATH, gain_error
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures.json"
 
@@ -48,12 +49,12 @@ def test_advice_says_what_was_held_against_measurements_and_what_was_not():
     compared = [
         {"scheduler": name, "layout": layout, "chunk_kib": 64} for name, layout in (("none", "n2"), ("bfq", "f2"))
     ]
-    assert list(notes(compared)) == [
+    assert list(model_notes(compared)) == [
         f"9 of 10 published gains are within {1 + interval:.2g}× (scheduler) of simulated ones",
         "layout: the model has not been held against measurements here",
         "bfq is simulated without groups; systemd runs most programs in groups of their own, which bfq may wait for",
     ]
-    assert list(notes([{"nomerges": 0}, {"nomerges": 2}])) == []
+    assert list(model_notes([{"nomerges": 0}, {"nomerges": 2}])) == []
 
 
 def test_where_two_things_differ_the_larger_error_counts():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.measure.execute import Pace
+from seekwise.measure.execute import ANSWER_S, Pace
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import plan as plans
 from seekwise.workload.study import starters
 from seekwise.workload.study.plan import Plan
 
 
-def plan_of(repetitions: int) -> Plan:
-    study = starters.open_study("raid-levels")[0]
+def plan_of(repetitions: int, name: str = "raid-levels") -> Plan:
+    study = starters.open_study(name)[0]
     study = study.model_copy(
         update={"design": study.design.model_copy(update={"blocks": repetitions, "control": False})}
     )
@@ -21,7 +21,7 @@ def plan_of(repetitions: int) -> Plan:
 
 @pytest.mark.parametrize("repetitions", [1, 3])
 def test_time_left_of_a_simulation_is_known_once_its_kinds_of_trials_were_seen(repetitions: int) -> None:
-    made = plan_of(repetitions)
+    made = plan_of(repetitions, "bitmap")
     pace = Pace(made, made.trials)
     first = len(made.trials) // repetitions
     enough = first if repetitions > 1 else (first + 1) // 2
@@ -32,6 +32,19 @@ def test_time_left_of_a_simulation_is_known_once_its_kinds_of_trials_were_seen(r
     pace.ended(made.trials[enough - 1].index)
     left_s = pace.left_s()
     assert left_s is not None and left_s > 0
+    for trial in made.trials[:-1]:
+        pace.ended(trial.index)
+    # The last trial is not the answer: libraries are loaded, verdicts made.
+    last_s = pace.left_s()
+    assert last_s is not None and last_s >= ANSWER_S
+
+
+def test_where_arrays_with_a_failed_drive_follow_the_trials_no_time_is_foretold() -> None:
+    made = plan_of(3)
+    pace = Pace(made, made.trials)
+    for trial in made.trials:
+        assert pace.left_s() is None and pace.left_s(ended_ahead=1) is None
+        pace.ended(trial.index)
 
 
 def test_trials_of_a_machine_have_their_time_in_the_plan() -> None:

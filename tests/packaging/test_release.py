@@ -1,6 +1,9 @@
 """A release: its version is written wherever it stands, and its page fits a screen."""
 
+import os
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,3 +49,80 @@ def test_the_page_of_the_next_release_fits_a_screen():
 def test_a_version_without_its_section_is_an_error():
     with pytest.raises(SystemExit, match="no section"):
         set_version.notes("99.0.0")
+
+
+@pytest.fixture
+def clone(tree, tmp_path):
+    """What `make release` needs, committed; packages and NOTICE are made by stand-ins."""
+    shutil.copy(ROOT / "packaging/set_version.py", tree / "packaging/set_version.py")
+    makefile = (ROOT / "Makefile").read_text()
+    for rule, instead in (("notice", ":"), ("packages", "mkdir -p dist && env > dist/environment && test ! -e fails")):
+        makefile, count = re.subn(rf"(?m)^{rule}:.*\n(\t.*\n)+", f"{rule}:\n\t@{instead}\n", makefile)
+        assert count == 1
+    (tree / "Makefile").write_text(makefile)
+    (tree / ".gitignore").write_text("/dist/\n/cargo\n")
+    cargo = tree / "cargo"
+    cargo.write_text("#!/bin/sh\n")
+    cargo.chmod(0o755)
+    git(tree, "init", "--quiet", "--initial-branch=main")
+    commit(tree)
+    return tree
+
+
+def git(tree, *words):
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    done = subprocess.run(["git", *who, *words], cwd=tree, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit(tree):
+    git(tree, "add", "--all")
+    git(tree, "commit", "--quiet", "--message", "First")
+
+
+def release(tree, version):
+    named = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {key: value for key, value in os.environ.items() if key not in ("SOURCE_DATE_EPOCH", "MAKEFLAGS")}
+    environment |= {**named, "PATH": f"{tree}:{environment['PATH']}", "GIT_CONFIG_GLOBAL": os.devnull}
+    words = ["make", "--no-print-directory", f"PYTHON={sys.executable}", "release", f"VERSION={version}"]
+    return subprocess.run(words, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_release_is_one_command_and_takes_its_time_from_its_commit(clone):
+    done = release(clone, "7.8.9")
+    assert done.returncode == 0, done.stderr
+    assert git(clone, "log", "--format=%s").splitlines() == ["Release 7.8.9", "First"]
+    assert git(clone, "rev-list", "-1", "v7.8.9") == git(clone, "rev-parse", "HEAD")
+    assert git(clone, "status", "--porcelain") == ""
+    assert 'version = "7.8.9"' in (clone / "Cargo.toml").read_text()
+    assert (clone / "dist/NOTES.md").read_text().startswith("# Seekwise 7.8.9\n\n- First.\n")
+    made = dict(line.split("=", 1) for line in (clone / "dist/environment").read_text().splitlines() if "=" in line)
+    assert made["SOURCE_DATE_EPOCH"] == git(clone, "log", "-1", "--format=%ct")
+    assert {each.split("-")[0] for each in made["TARGETS"].split()} == {"x86_64", "aarch64"}
+
+
+@pytest.mark.parametrize(
+    ("version", "before", "said"),
+    [
+        ("", "", "'' is no version like 0.2.0"),
+        ("7.8", "", "'7.8' is no version like 0.2.0"),
+        ("7.8.9", "echo >> Cargo.toml", "the tree is not clean: commit or remove first:\nM Cargo.toml"),
+        ("7.8.9", "echo > new", "the tree is not clean: commit or remove first:\n?? new"),
+        ("9.9.9", "", "CHANGELOG.md has no section `## 9.9.9`"),
+        ("7.8.9", "git tag v7.8.9", "the tag v7.8.9 exists"),
+    ],
+)
+def test_what_is_not_ready_is_said_before_anything_is_changed(clone, version, before, said):
+    subprocess.run(["sh", "-c", before], cwd=clone, check=True)
+    state = git(clone, "status", "--porcelain")
+    done = release(clone, version)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {said}"), done.stderr
+    assert git(clone, "status", "--porcelain") == state and git(clone, "log", "--format=%s") == "First"
+
+
+def test_what_could_not_be_built_gets_no_tag(clone):
+    (clone / "fails").touch()
+    commit(clone)
+    assert release(clone, "7.8.9").returncode == 2
+    assert git(clone, "tag", "--list") == ""

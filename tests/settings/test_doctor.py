@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tarfile
 from dataclasses import replace
@@ -10,8 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from seekwise.cli import doctor
+from seekwise.cli.main import cli
 from seekwise.linux import diskstats
 from seekwise.linux.block_device import Stack
 from seekwise.linux.stack import read_stack
@@ -249,6 +252,39 @@ def test_a_tree_without_queues_is_not_called_well(tmp_path):
     done = seekwise("doctor", "--root", str(files.root), state=tmp_path / "state")
     assert "Nothing wrong" not in done.stdout and "no device here shows its queue" in done.stdout
     assert "no device has a folder queue/" in done.stderr
+    assert done.returncode == 2, "neither 0 nor `something is wrong`: there was nothing to examine"
+
+
+@pytest.mark.parametrize(("lost", "answer"), [("queue", "Nothing can be said"), ("proc", "In what could be read")])
+def test_what_could_not_be_read_is_said_and_is_not_called_right(lost, answer, tmp_path, monkeypatch):
+    """As for a user without permission: `os.listdir`, `os.lstat` and `open` fail, which root never sees."""
+    files = two_disks(tmp_path)
+    denied = (
+        (str(files.root / lost),)
+        if lost == "proc"
+        else tuple(str(files.root / d.lstrip("/") / lost) for d in (SDA, NVME))
+    )
+
+    def failing(called):
+        def call(path, *more, **others):
+            if str(path).startswith(denied):
+                raise PermissionError(13, "Permission denied", str(path))
+            return called(path, *more, **others)
+
+        return call
+
+    for name in ("listdir", "lstat"):
+        monkeypatch.setattr(os, name, failing(getattr(os, name)))
+    for words in ((), (SDA.rpartition("/")[2],)):
+        done = CliRunner().invoke(cli, ["doctor", *words, "--root", str(files.root)])
+        assert done.exit_code == 4 and answer in done.stdout and "Nothing wrong" not in done.stdout
+        assert f"no permission to read {'/proc' if lost == 'proc' else NVME}" in done.stderr
+    assert any(
+        "no permission" in said
+        for said in json.loads(CliRunner().invoke(cli, ["doctor", "--root", str(files.root), "--json"]).stdout)[
+            "not_examined"
+        ]
+    )
 
 
 def test_a_sas_drive_speaks_by_its_own_pages(tmp_path):
@@ -528,13 +564,13 @@ def test_checks_that_could_not_look_are_not_counted_as_having_found_nothing(monk
     captured = machine(two_disks(tmp_path))
     running = Machine(captured.stack, FolderTree(Path("/")))
     for looked_at, could_not, why in ((running, 1, "smartmontools"), (captured, 3, "capture")):
-        doctor._print((), doctor._not_examined(looked_at), has_queues=True, only_in="")
+        doctor._print((), doctor._not_examined(looked_at), has_queues=True, machine=looked_at)
         said = " ".join(capsys.readouterr().out.split())
         assert said.startswith(
             f"Nothing wrong: {len(CHECKS) - could_not} checks found nothing, {could_not} could not look: "
         )
         assert why in said
-    doctor._print((), {}, has_queues=True, only_in="")
+    doctor._print((), {}, has_queues=True, machine=captured)
     assert capsys.readouterr().out == f"Nothing wrong: {len(CHECKS)} checks found nothing.\n"
 
 

@@ -13,7 +13,8 @@ from seekwise.cli import _display, _tune_shown
 from seekwise.cli._tune_unprivileged import FLASH, nearest_model
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.measure.live import candidates, planning, simulated
-from seekwise.simulate import gain_error, use_trials
+from seekwise.report import outcome
+from seekwise.simulate import use_trials
 from seekwise.store.database import Store
 from seekwise.workload.study import uses as use_files
 
@@ -36,7 +37,7 @@ def answer(request: Request) -> None:
     chosen, said = use_trials.check_uses(use_files.chosen(request.uses))
     chosen, notes = planning.uses_affected(chosen, compared, named=named)
     worth = [f"Simulated: {stand_in}"] if stand_in else []
-    worth += gain_error.notes([candidate.values for candidate in compared.all])
+    worth += outcome.model_notes([candidate.values for candidate in compared.all])
     plan = planning.on_a_model(
         request,
         f"{model.title} ({simulated.PROVENANCE})",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import textwrap
@@ -16,9 +15,10 @@ import click
 from seekwise import invocation
 from seekwise.cli import _options, _output, _shown
 from seekwise.errors import Exit, UsageError
+from seekwise.linux import diskstats
 from seekwise.linux.resolve import resolve_path
-from seekwise.linux.tree import open_tree
-from seekwise.number_text import listed
+from seekwise.linux.tree import Tree, open_tree
+from seekwise.number_text import listed, some
 from seekwise.settings import special
 from seekwise.settings.doctor import (
     CHECKS,
@@ -33,7 +33,7 @@ from seekwise.settings.doctor import (
     ncq,
     smart,
     temperature,
-)  # fmt: skip
+)
 from seekwise.settings.doctor.check import DoctorFinding, Machine
 from seekwise.workload.study.quantity import counted, time_text
 
@@ -70,21 +70,21 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     programs wait. Needs root. With an md array, or a PATH on one: what one drive and the array give under usual loads,
     and what binds; with --watch also what binds now.
 
-    Exit status 0: nothing wrong. 5: something is. Puts no load on the drives and changes nothing.
+    Exit status 0: nothing wrong. 5: something is. 4 or 2: not all could be read. Puts no load on the drives and changes nothing.
     """
     if device is not None:
         from seekwise.cli import _array_speed, _request_times  # numpy, which the checks do without
 
-        is_wrong = not as_json and _examined(device, root)
+        status = 0 if as_json else _examined(device, root)
         if not _array_speed.show(device, watch, root, as_json=as_json):
             if root != Path("/"):
                 if as_json or watch is not None:
                     hint = "leave out --watch and --json, or DEVICE"
                     raise UsageError("a captured machine has no requests to watch", hint)
-                raise SystemExit(int(Exit.NOT_MET) if is_wrong else 0)
+                raise SystemExit(status)
             _request_times.watch(device, WATCH_S if watch is None else watch, as_json=as_json)
-        if is_wrong:
-            raise SystemExit(int(Exit.NOT_MET))
+        if status:
+            raise SystemExit(status)
         return
     watch = WATCH_S if watch is None else watch
     tree = open_tree(root)
@@ -94,37 +94,53 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     findings = examine(machine)
     blind, beyond = _not_examined(machine), special.unseen(list(machine.drives()), tree, machine.who.setters)
     beyond = [*beyond, *kernel_fault.notes(machine)]
-    unseen = [*blind.values(), *beyond]
     has_queues = any(device.queue for device in machine.stack.devices.values())
-    if not has_queues:
-        unseen, beyond = [NO_QUEUES, *unseen], [NO_QUEUES, *beyond]
+    beyond = [*_unread(tree), *([] if has_queues else [NO_QUEUES]), *beyond]
+    unseen = [*blind.values(), *beyond]
     if as_json:
         _shown.echo_json(Doctor([check.NAME for check in CHECKS], findings, unseen))
     else:
-        _print(findings, blind, has_queues=has_queues, only_in=_kind(machine) if is_thin(machine) else "")
+        _print(findings, blind, has_queues=has_queues, machine=machine)
         for line in beyond:
             _output.to_person(f"note: {line}")
         if tree.live and not findings and has_queues:
             _output.to_person(
                 f"next: `{invocation.line(f'sudo seekwise tune {shlex.quote(os.getcwd())}')}` measures whether other settings suit it"
             )
+    if status := _status(findings, tree, has_queues=has_queues):
+        raise SystemExit(status)
+
+
+def _status(findings: tuple[DoctorFinding, ...], tree: Tree, *, has_queues: bool) -> int:
+    """Not 0 where something is wrong, or where what is wrong could not be seen."""
     if any(finding.severity == "wrong" for finding in findings):
-        raise SystemExit(int(Exit.NOT_MET))
+        return int(Exit.NOT_MET)
+    if has_queues and not _unread(tree):
+        return 0
+    return int(Exit.MISSING if tree.live or tree.denied else Exit.USAGE)
 
 
-def _examined(path: str, root: Path) -> bool:
-    """Prints what is wrong with the devices of a path; whether anything is."""
+def _unread(tree: Tree) -> list[str]:
+    """What of a captured machine could not be read, as a sentence; of the running one each check says what it lacks."""
+    if tree.live or not (tree.denied or tree.spent):
+        return []
+    return [tree.spent or f"no permission to read {some(sorted(tree.denied), 1)} in {tree.root}: read it as root"]
+
+
+def _examined(path: str, root: Path) -> int:
+    """Prints what is wrong with the devices of a path; the exit status of that."""
     tree = open_tree(root)
     machine = gather.machine(tree, COUNTERS_S, lambda _: None)
     names = {device.name for device in resolve_path(machine.stack, path).chain()}
     findings = tuple(finding for finding in examine(machine) if not finding.devices or names & set(finding.devices))
     has_queues = any(device.queue for device in machine.stack.devices.values())
-    thin = _kind(machine) if is_thin(machine) else ""
     # What is said of an array fills a screen: there only findings go before it.
-    if findings or thin or not any(name.startswith("md") for name in names):
-        _print(findings, _not_examined(machine), has_queues=has_queues, only_in=thin)
+    if findings or is_thin(machine) or _unread(tree) or not any(name.startswith("md") for name in names):
+        _print(findings, _not_examined(machine), has_queues=has_queues, machine=machine)
         click.echo()
-    return any(finding.severity == "wrong" for finding in findings)
+    for line in _unread(tree):
+        _output.to_person(f"note: {line}")
+    return _status(findings, tree, has_queues=has_queues)
 
 
 NO_QUEUES = "settings: no device has a folder queue/, so schedulers, read-ahead and caches are not known"
@@ -139,7 +155,7 @@ def _not_examined(machine: Machine) -> dict[tuple[str, ...], str]:
         if is_thin(machine):
             held |= {array_state: "states of arrays", device_state: "and of drives", temperature: "temperatures", ncq: "NCQ", members: "members"}  # fmt: skip
         names = tuple(check.NAME for check in held)
-        unseen = _unseen(machine)
+        unseen = sorted(diskstats.disks_named(tree) - machine.stack.devices.keys())
         settings = f", nor the settings of {listed(unseen)}, which it names" if unseen else ""
         return {names: f"{', '.join(held.values())}: {_kind(machine)} does not hold them{settings}"}
     # Both at once: who follows the one meets no other.
@@ -148,17 +164,6 @@ def _not_examined(machine: Machine) -> dict[tuple[str, ...], str]:
         *([f"needs root (`{invocation.line('sudo seekwise doctor')}`)"] if os.geteuid() != 0 else []),
     ]
     return {(smart.NAME,): f"drive health: smartctl {' and '.join(lacks)}"} if lacks else {}
-
-
-COUNTED = re.compile(
-    r"^\s*\d+\s+\d+\s+(?:\d+\s+)?((?:sd|vd|xvd)[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+)(?:\s|$)", re.MULTILINE
-)
-
-
-def _unseen(machine: Machine) -> list[str]:
-    """Disks that the kernel counted on the machine and of which the tree has no folder."""
-    texts = (machine.tree.text(f"/proc/{name}") or "" for name in ("diskstats", "partitions"))
-    return sorted({name for text in texts for name in COUNTED.findall(text)} - set(machine.stack.devices))
 
 
 def is_thin(machine: Machine) -> bool:
@@ -176,9 +181,12 @@ def _has_smartctl() -> bool:
 
 
 def _print(
-    findings: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], *, has_queues: bool, only_in: str
+    findings: tuple[DoctorFinding, ...], blind: dict[tuple[str, ...], str], *, has_queues: bool, machine: Machine
 ) -> None:
-    """`only_in`: what was read, where it lacks too much to say that nothing is wrong."""
+    # Where what was read lacks too much, it is not said that nothing is wrong.
+    only_in = (
+        f"what {_kind(machine)} holds" if is_thin(machine) else "what could be read" if _unread(machine.tree) else ""
+    )
     width = min(_shown.out().width, 80)
     for finding in findings:
         _paragraph(f"{finding.severity.upper()}  {finding.text}", width, "", "       "[: len(finding.severity) + 2])
@@ -200,7 +208,7 @@ def _print(
     start = f"{wrong} wrong, {look} worth a look: {looked}" if findings else f"Nothing wrong: {looked} found nothing"
     if only_in:
         found = start if findings else f"{looked} found nothing"
-        start = f"In what {only_in} holds: {found}"
+        start = f"In {only_in}: {found}"
     rest = f", {could_not} could not look: {'; '.join(blind.values())}" if blind else ""
     _paragraph(f"{start}{rest}.", width, "", "  ")
     if only_in:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import click
 
-from seekwise import invocation
+from seekwise import files, invocation
 from seekwise.cli import _options, _output, _shown
 from seekwise.errors import MissingError, UsageError
 from seekwise.linux import failure
@@ -65,6 +65,8 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
 
     if seconds > SECONDS_MOST:
         raise UsageError(f"--for {time_text(seconds)} is more than 24 h", "record in parts, or use `--for 24h`")
+    if output is not None:
+        files.refuse_special(output)
     if os.geteuid() != 0:
         raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
     device = recorder.device_of(_name(target))

@@ -46,9 +46,9 @@ def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root
     root."""
     wanted = normalised(wanted)
     # `old` may hold facts that are no settings (rotational, …): those cannot be restored and need not.
-    old = normalised({
-        device: {name: value for name, value in values.items() if _is_setting(name)} for device, values in old.items()
-    })  # fmt: skip
+    old = normalised(
+        {device: {name: value for name, value in values.items() if _is_setting(name)} for device, values in old.items()}
+    )
     set_lines: list[str] = []
     undo_lines: list[str] = []
     for device, values in wanted.items():

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise import files
-from seekwise.control import process, state
+from seekwise.control import notice, process, state
 from seekwise.errors import MissingError, SeekwiseError
 
 ROOTS = state.TRACEFS
@@ -158,7 +158,7 @@ def instance(
 
     `sector_mask`: only events whose sector has none of these bits.
     """
-    with _own_instance(events, buffer_kib) as instance_of_ours:
+    with empty_instance(events, buffer_kib) as instance_of_ours:
         wanted = " || ".join(f"dev == {major << 20 | minor}" for major, minor in devices[:FILTER_DEVICES_MAX])
         if sector_mask:
             wanted = f"({wanted}) && !(sector & {sector_mask})"
@@ -171,18 +171,7 @@ def instance(
 
 
 @contextlib.contextmanager
-def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
-    """An instance that sees these events (`GROUP/NAME`) of processes and all that they start; gone afterwards."""
-    with _own_instance((), buffer_kib) as own_instance:
-        (own_instance.path / "options" / "event-fork").write_text("1")
-        (own_instance.path / "set_event_pid").write_text(" ".join(map(str, pids)))
-        for event in events:
-            (own_instance.path / "events" / event / "enable").write_text("1")
-        yield own_instance
-
-
-@contextlib.contextmanager
-def _own_instance(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
+def empty_instance(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
     """An instance of our own in which nothing is switched on yet; gone afterwards."""
     me = process.this_process()
     remove_left_behind()
@@ -190,6 +179,9 @@ def _own_instance(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance
         path = root_ / "instances" / f"seekwise-{me.pid}-{me.start_ticks}"
         try:
             path.mkdir()
+            # To processes of another PID namespace, whose pids are others, only the lock tells that we live.
+            lock = files.open_folder(path)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError as error:
             raise SeekwiseError(f"the kernel gives no tracing instance: {error.strerror}") from None
         own = Instance(path, events)
@@ -202,11 +194,8 @@ def _own_instance(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance
         except OSError as error:
             raise SeekwiseError(f"{error.filename}: the kernel refused: {error.strerror}") from None
         finally:
-            with contextlib.suppress(OSError):
-                own.stop()
-            with contextlib.suppress(OSError):
-                (path / "events" / "enable").write_text("0")
             _remove(path)
+            os.close(lock)
 
 
 def remove_left_behind() -> None:
@@ -214,34 +203,40 @@ def remove_left_behind() -> None:
     it."""
     for root_ in (*ROOTS, OWN):
         for path in (root_ / "instances").glob("seekwise-*"):
-            numbers = path.name.removeprefix("seekwise-").split("-")
-            if (
-                len(numbers) <= 2
-                and all(number.isdecimal() for number in numbers)
-                and not _is_alive(*map(int, numbers))
-            ):
+            if re.fullmatch(r"seekwise-\d+-\d+", path.name) and not _is_alive(path):
                 _remove(path)
     if os.path.ismount(OWN):
         with contextlib.suppress(OSError):
             _let_go(os.open(OWN.with_suffix(".lock"), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC))
 
 
-def _is_alive(pid: int, start_ticks: int | None = None) -> bool:
-    """Whether the process that made an instance still runs. Recordings of programs had only the pid in their name
-    once."""
-    if start_ticks is None:
-        return process.runs(pid)
-    return process.ProcessIdentity(pid, start_ticks, process.boot_id()).alive
+def _is_alive(path: Path) -> bool:
+    """Whether the process that made an instance still runs, here or in another PID namespace."""
+    pid, start = map(int, path.name.split("-")[1:])
+    if process.ProcessIdentity(pid, start, process.boot_id()).alive:
+        return True
+    with contextlib.suppress(OSError):
+        lock = files.open_folder(path)
+        is_locked = files.try_lock(lock, fcntl.LOCK_EX) is False
+        os.close(lock)
+        return is_locked
+    return False
 
 
 def _remove(path: Path) -> None:
-    """Removes an instance; one that is still being read from is busy for a moment."""
+    """Ends all events of an instance and removes it; one that is still being read from is busy for a moment, and where
+    that lasts, it costs nothing more and is said."""
+    with contextlib.suppress(OSError):
+        (path / "events" / "enable").write_text("0")
     until = time.monotonic() + BUSY_S
     while True:
         try:
             path.rmdir()
             return
         except OSError as error:
-            if error.errno != errno.EBUSY or time.monotonic() > until:
+            if error.errno != errno.EBUSY:
                 return
+        if time.monotonic() > until:
+            notice.warn(f"note: another program still reads {path}: a later command removes it once that has ended")
+            return
         time.sleep(0.05)

@@ -127,7 +127,7 @@ def _result(source: Source, match: re.Match[str], side: str, tool: str, given: G
         # The best rate and the latency may be of different runs.
         keeps_depth=False,
         notes=tuple(notes),
-    )  # fmt: skip
+    )
 
 
 FORMAT = Format(

@@ -220,7 +220,7 @@ def _result(
         more=more,
         options=run.shared | {"jobs": [job["job options"] for job in jobs]},
         seed=int(seed) if seed.isdecimal() and len(seed) < 20 else 0,
-        started_at=_iso(run.ended_s),
+        started_at=datetime.fromtimestamp(run.ended_s, UTC).isoformat() if run.ended_s else "unknown",
         leads=_leads(jobs, options, found, phase),
         notes=(*notes, *_notes(jobs, found, reported, depth_note, asked=given.operation is not None)),
         invalid_reason=f"fio reports error {errors[0]['error']} in job {_name(jobs)}" if errors else None,
@@ -229,7 +229,7 @@ def _result(
         setting=run.name or None,
         keeps_depth=not several and _keeps_depth(options, found),
         spans_s=(run.ended_s - run.runtime_s, run.ended_s) if run.ended_s else None,
-    )  # fmt: skip
+    )
 
 
 def _keeps_depth(options: Mapping[str, str], found: fio_result.FioPhase) -> bool:
@@ -247,10 +247,6 @@ def _is_buffered(options: Mapping[str, str]) -> bool:
 def _waits_for_the_drive(options: Mapping[str, str]) -> bool:
     """O_SYNC or O_DSYNC: each write returns when it is durable."""
     return options.get("sync", "0") not in ("0", "none", "")
-
-
-def _iso(stamp: float | None) -> str:
-    return datetime.fromtimestamp(stamp, UTC).isoformat() if stamp else "unknown"
 
 
 def _is_rare(jobs: list[FioJob], found: fio_result.FioPhase) -> bool:
@@ -359,7 +355,7 @@ def _notes(
         said.append(f"{_name(jobs)}: reads that verified what was written are left out")
     if any(job.get("trim", {}).get("total_ios", 0) for job in jobs):
         said.append(f"{_name(jobs)}: trims are left out")
-    return said  # fmt: skip
+    return said
 
 
 def _leads(jobs: list[FioJob], options: Mapping[str, str], found: fio_result.FioPhase, phase: Phase) -> str:

@@ -465,9 +465,10 @@ def _window_ms(job: list[LogLine]) -> float:
         ordered[len(ordered) // 2],
     )
     shorter = [
-        gap for before, gap in itertools.pairwise([0.0, *gaps])
+        gap
+        for before, gap in itertools.pairwise([0.0, *gaps])
         if gap < usual * (1 - NEAR) and abs((before + gap) / usual - round((before + gap) / usual)) > NEAR
-    ]  # fmt: skip
+    ]
     return min(shorter) if len(shorter) > 1 else usual
 
 

@@ -157,12 +157,11 @@ def _phase(jobs: list[FioJob], operation: str | None) -> FioPhase:
         weighted += float(latency["mean"]) * n
         count += n
         longest_latency = max(longest_latency, int(latency["max"]))
-        for value, number in latency.get("bins", {}).items():
-            upper = min(bin_upper(int(value)), int(latency["max"]))
-            bins[upper] = bins.get(upper, 0) + int(number)
+        _add_bins(bins, latency)
     moved = {"read": 0, "write": 0}
     for job, name, side in sides:
-        moved[name if name in moved else _unified(job)] += _io_bytes(side)
+        # Sides reported as one count for either where both moved: the operation is told by the pattern.
+        moved[name if name in moved else PURE.get(pattern_of(job), "read")] += _io_bytes(side)
     read_bytes, write_bytes = moved["read"], moved["write"]
     user, system = cpu_seconds(jobs)
     return FioPhase(
@@ -231,9 +230,10 @@ def pattern_of(job: FioJob) -> str:
     return str(rw).partition(":")[0].strip()
 
 
-def _unified(job: FioJob) -> str:
-    """Direction of a job whose sides were reported as one; of both, either: the operation is told by the pattern."""
-    return PURE.get(pattern_of(job), "read")
+def _add_bins(bins: dict[int, int], latency: FioJob) -> None:
+    for value, number in latency.get("bins", {}).items():
+        upper = min(bin_upper(int(value)), int(latency["max"]))
+        bins[upper] = bins.get(upper, 0) + int(number)
 
 
 def _syncs(jobs: list[FioJob]) -> Syncs | None:
@@ -246,9 +246,7 @@ def _syncs(jobs: list[FioJob]) -> Syncs | None:
         return None
     count, bins = sum(number for number, _ in timed), dict[int, int]()
     for _, latency in timed:
-        for value, number in latency.get("bins", {}).items():
-            upper = min(bin_upper(int(value)), int(latency["max"]))
-            bins[upper] = bins.get(upper, 0) + int(number)
+        _add_bins(bins, latency)
     mean_ns = sum(number * float(latency["mean"]) for number, latency in timed) / count
     longest = max(int(latency["max"]) for _, latency in timed)
     if not (0 <= mean_ns <= NUMBER_MAX and 0 <= longest <= NUMBER_MAX and min(bins.values(), default=0) >= 0):

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from seekwise.importing.result import Result, ms
 from seekwise.store import operations
@@ -46,7 +47,45 @@ def labels(measured: Sequence[Measured]) -> list[str]:
     """The set-up of each result, in words."""
     named = _by_path([entry for entry in measured if entry.setting is None])
     first = [entry.setting or named[entry.path] for entry in measured]
-    return _by_job(measured, first)
+    return _by_options(measured, _by_job(measured, first))
+
+
+HOW = ("ioscheduler", "hipri", "fixedbufs", "registerfiles", "sqthread_poll", "nonvectored", "iodepth_batch", "iodepth_batch_submit", "iodepth_batch_complete",
+       "iodepth_low", "nice", "prio", "prioclass", "cmdprio_percentage", "cpus_allowed", "numa_cpu_nodes", "numa_mem_policy", "fadvise_hint", "invalidate",
+       "thinktime", "cgroup")  # fmt: skip
+"""Options of fio(1) that say how the same load is made: files that differ in one are no repeats."""
+
+
+def _by_options(measured: Sequence[Measured], first: Sequence[str]) -> list[str]:
+    """Set-ups with the options, and the raw device, in which results of one load differ, whatever their files are
+    called."""
+    given = [{} if entry.setting is not None else _how(entry.result.options) for entry in measured]
+    alike = list(zip(first, (entry.load for entry in measured), strict=True))
+    values: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for key, options in zip(alike, given, strict=True):
+        values.setdefault(key, []).append(options)
+    return [
+        " ".join(
+            [
+                key[0],
+                *(
+                    f"{name}={value}"
+                    for name, value in options.items()
+                    if any(other.get(name) != value for other in values[key])
+                ),
+            ]
+        )
+        for key, options in zip(alike, given, strict=True)
+    ]
+
+
+def _how(options: dict[str, Any]) -> dict[str, str]:
+    """The first job's options that make set-ups. A file of its own for each repeat makes none."""
+    every = {**options, **(options.get("jobs") or [{}])[0]}
+    device = str(every.get("filename", ""))
+    return {name: str(every[name]) for name in HOW if name in every} | (
+        {"filename": device} if device.startswith("/dev/") else {}
+    )
 
 
 def _by_path(measured: Sequence[Measured]) -> dict[Path, str]:
@@ -163,7 +202,7 @@ def by_depth(measured: Sequence[Measured], names: Sequence[str]) -> tuple[list[M
         [replace(entry, load=load) for entry, load in zip(measured, without, strict=True)],
         [f"depth {entry.result.iodepth or 1}" for entry in measured],
         f"no two files share a load; they differ in their queue depth alone, so the depths are compared: {said}",
-    )  # fmt: skip
+    )
 
 
 def _figures(measured: Sequence[Measured], depth: int) -> str:
@@ -296,6 +335,11 @@ def notes(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
         for one, other in itertools.pairwise(members)
         if one.path != other.path and one.result.phases == other.result.phases
     ]
+    alone = list(dict.fromkeys(label for entry, label in zip(measured, names, strict=True) if entry.setting is None))
+    if not repeats and len(alone) > 2 and shared_loads(measured, names):
+        said = [
+            f"nothing in these files tells repeats from configurations, so {_listed(alone)} count as one each: `--setting LABEL` for each FILE decides"
+        ]
     return [*said, *copies[:1]]
 
 

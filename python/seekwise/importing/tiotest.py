@@ -146,7 +146,7 @@ def _terse(source: Source, given: Given) -> Result:
                 100 * system / elapsed,
                 mean,
                 longest,
-            )  # fmt: skip
+            )
         )
     if not rows:
         raise source.error("tiotest ran no test", hint="every line says 0 MiB")

@@ -108,23 +108,14 @@ def choose(records: Sequence[Record]) -> ArrayChoice | None:
     valid = [record for record in records if record.valid]
     error = gain_error(name for name in FACTORS if len({record.factors.get(name) for record in valid}) > 1)
     chosen = max(safe, key=lambda row: (speed[row.name], row.capacity_bytes))
-    level = [
-        row
-        for row in safe
-        if row is not chosen
-        and speed[row.name] >= (1 - _unsure(row, chosen, error)) * speed[chosen.name]
-        and (row.survives_failures, row.capacity_bytes) > (chosen.survives_failures, chosen.capacity_bytes)
-    ]
-    if level:
-        chosen = max(level, key=lambda row: (row.survives_failures, row.capacity_bytes))
-    settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}, key=natural))
-    near = [
-        row
-        for row in safe
-        if row is not chosen and speed[row.name] >= (1 - _unsure(row, chosen, error)) * speed[chosen.name]
-    ]
-    return ArrayChoice(tuple(arrays), chosen, settings, error, tuple(near))
 
+    def near(best: ArrayRow) -> list[ArrayRow]:
+        least = {row.name: (1 - _unsure(row, best, error)) * speed[best.name] for row in safe if row is not best}
+        return [row for row in safe if row is not best and speed[row.name] >= least[row.name]]
 
-def _is_of(record: Record, row: ArrayRow) -> bool:
-    return any(own.name == row.name for own in rows([record]))
+    def safety(row: ArrayRow) -> tuple[int, int]:
+        return row.survives_failures, row.capacity_bytes
+
+    chosen = max([chosen, *near(chosen)], key=safety)
+    own = {r.setting for r in valid if any(row.name == chosen.name for row in rows([r]))}
+    return ArrayChoice(tuple(arrays), chosen, tuple(sorted(own, key=natural)), error, tuple(near(chosen)))

@@ -53,10 +53,7 @@ def choices_for(outcome: StudyOutcome, workload: OperationMix) -> list[SystemCho
     competition = system_choices.competitions(outcome.study, outcome.compared) if outcome.study else ()
     chosen = [system_choices.choose(name, kind, records, workload) for name, kind, records in competition]
     if not any(chosen):
-        raise UsageError(
-            f"no trial of this run is of the kind that {workload.name} does",
-            f"it needs {', '.join(name for name, share in workload.operations.items() if share)}",
-        )
+        raise workload.unmeasured()
     return [choice for choice in chosen if choice is not None]
 
 

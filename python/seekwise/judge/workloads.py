@@ -47,6 +47,11 @@ class OperationMix:
         matter."""
         return self.operations.get(operation, 0.0) * THREAD_RULES[self.threads](threads)
 
+    def unmeasured(self) -> UsageError:
+        """What to raise where a run has no trial of its kind."""
+        needed = ", ".join(name for name, share in self.operations.items() if share)
+        return UsageError(f"no trial of this run is of the kind that {self.name} does", f"it needs {needed}")
+
 
 @dataclass(frozen=True)
 class WeighedSetting:
@@ -115,10 +120,7 @@ def weigh(records: Sequence[Record], workload: OperationMix, reference: str) -> 
     }
     weights = {combination: weight for combination, weight in weights.items() if weight > 0}
     if not weights:
-        raise UsageError(
-            f"no trial of this run is of the kind that {workload.name} does",
-            f"it needs {', '.join(name for name, share in workload.operations.items() if share)}",
-        )
+        raise workload.unmeasured()
     total = sum(workload.operations.values())
     seen = {combination_key.parse(combination)[0] for combination in weights}
     covered = sum(share for operation, share in workload.operations.items() if operation in seen)

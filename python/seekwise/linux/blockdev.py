@@ -35,7 +35,7 @@ def read_device(tree: Tree, node: Node) -> BlockDevice:
         "queue": queue,
         "iosched": {} if node.disk else sysfs.iosched(tree, node),
         "read_only": tree.number(node.path("ro")) == 1,
-        "rotational": _flag(queue.get("rotational")),
+        "rotational": {"0": False, "1": True}.get(queue.get("rotational", "").strip()),
         "write_cache": queue.get("write_cache"),
         "details": {},
     }
@@ -53,10 +53,6 @@ def read_device(tree: Tree, node: Node) -> BlockDevice:
         )
     _common_details(tree, node, udev, facts["details"], queue)
     return BlockDevice(**{key: value for key, value in facts.items() if key in FIELD_NAMES})
-
-
-def _flag(text: str | None) -> bool | None:
-    return {"0": False, "1": True}.get((text or "").strip())
 
 
 def _partition(tree: Tree, node: Node) -> dict[str, object]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 
@@ -14,6 +15,9 @@ FIRST = slice(3, 14)
 """Of a line's words: the counters that have kept their meaning since 2.6.25."""
 DISCARDS = slice(14, 18)
 """Since 4.18: discards, merged, sectors, ms. Flushes (5.5) are not read."""
+
+DISK = re.compile(r"^\s*\d+\s+\d+\s+(?:\d+\s+)?((?:sd|vd|xvd)[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+)(?:\s|$)", re.MULTILINE)
+"""A line of a whole disk, with its size in blocks before the name (partitions) or without (diskstats)."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,12 @@ def read(tree: Tree | None = None) -> dict[str, DiskCounters]:
             discards, discarded * SECTOR_BYTES, discard_ms,
         )  # fmt: skip
     return counters
+
+
+def disks_named(tree: Tree) -> set[str]:
+    """Disks and md arrays of `/proc/diskstats` and `/proc/partitions`, also those of which a capture has no folder."""
+    texts = (tree.text(f"/proc/{name}") or "" for name in ("diskstats", "partitions"))
+    return {name for text in texts for name in DISK.findall(text)}
 
 
 def moved(

@@ -1,4 +1,4 @@
-"""Small facts about the running machine that a record keeps: kernel, temperature, I/O pressure."""
+"""Small facts about the running machine: kernel, memory, temperature, I/O pressure."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def kernel_version(release: str | None) -> tuple[int, ...]:
     """`6.1.0-56-amd64` → (6, 1, 0); empty when unknown."""
     match = re.match(r"\d{1,9}(\.\d{1,9})*", release or "")
     return tuple(int(part) for part in match[0].split(".")) if match else ()
+
+
+def available_memory_bytes(tree: Tree) -> int | None:
+    """What programs can get without swapping (MemAvailable, Documentation/filesystems/proc.rst); None where
+    the kernel does not say."""
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", tree.text("/proc/meminfo") or "", re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
 
 
 def pressure_s(tree: Tree, resource: str = "io") -> float | None:

@@ -179,7 +179,7 @@ def states(log: str) -> list[NcqState]:
             unable = f"{match[1]} does not take queued commands: the driver lists the chip as broken"
         elif match := LOST.search(line):
             known[match[1]] = NcqState(
-                match[1], "lost", None, None, line.strip(), "the kernel gave the drive up", _seconds(line), None
+                match[1], "lost", None, None, line.strip(), "the kernel gave the drive up", _seconds(line)
             )
         elif match := SAS_NCQ.search(line):
             has = match[2] == "y"
@@ -226,9 +226,8 @@ def _on_boot_line(text: str) -> dict[str, str]:
 
 def _given_up(match: re.Match[str], before: NcqState | None, line: str) -> NcqState:
     why = "errors" if match[2].startswith("excessive errors") else match[2].strip()
-    return NcqState(
-        match[1], "off", 0, before.offered if before else None, line, f"given up after {why}", _seconds(line), COST
-    )  # fmt: skip
+    offered = before.offered if before else None
+    return NcqState(match[1], "off", 0, offered, line, f"given up after {why}", _seconds(line), COST)
 
 
 def _is_new_start(line: str, given_up: NcqState) -> bool:
@@ -246,29 +245,13 @@ def _disk(match: re.Match[str], line: str, forced: dict[str, str], unable: str) 
         # `NCQ (not used)`: the boot line, or the driver's list of drives that break with it.
         if "noncq" in (forced.get(port), forced.get(port.partition(".")[0]), forced.get("")):
             return NcqState(port, "off", 0, None, line, "by libata.force on the boot line", None, COST)
-        return NcqState(
-            port,
-            "refused",
-            None,
-            None,
-            line,
-            "libata lists this drive, or it on this controller, as one that breaks with NCQ",
-            None,
-            COST,
-        )
+        reason = "libata lists this drive, or it on this controller, as one that breaks with NCQ"
+        return NcqState(port, "refused", None, None, line, reason, None, COST)
     used, offered = int(depths[1]), int(depths[2] or depths[1])
     if used > 0:
         return NcqState(port, "on", used, offered, line)
-    return NcqState(
-        port,
-        "off",
-        used,
-        offered,
-        line,
-        unable or "the controller, or its driver, does not take queued commands (IDE mode, for example)",
-        None,
-        COST,
-    )
+    reason = unable or "the controller, or its driver, does not take queued commands (IDE mode, for example)"
+    return NcqState(port, "off", used, offered, line, reason, None, COST)
 
 
 Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]

@@ -48,7 +48,9 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         details["controller"] = controller.rpartition("/")[2]
         details["controller_state"] = tree.word(f"{controller}/state")
         details["address"] = tree.word(f"{controller}/address")
-        details["io_queue_count"] = _less_one(tree.number(f"{controller}/queue_count"))
+        # The controller's queue count includes the admin queue.
+        queues = tree.number(f"{controller}/queue_count")
+        details["io_queue_count"] = queues - 1 if queues else None
         size = tree.number(f"{controller}/sqsize")
         # sqsize counts from zero, as the field in the controller's registers does.
         details["queue_entries"] = None if size is None else size + 1
@@ -71,11 +73,6 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         "firmware": first("firmware_rev"),
         "details": {key: value for key, value in details.items() if value is not None},
     }
-
-
-def _less_one(count: int | None) -> int | None:
-    """The controller's queue count includes the admin queue."""
-    return None if not count else count - 1
 
 
 def controller_of(tree: Tree, hardware: str) -> str | None:

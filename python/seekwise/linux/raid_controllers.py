@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from seekwise.linux.pci import pci_folder
 from seekwise.linux.tree import Tree
 
 
@@ -81,7 +82,7 @@ class Controller:
 
 
 CONTROLLERS = {
-    row.driver: row
+    row.driver.replace("-", "_"): row
     for row in (
         Controller("3w-xxxx", "3ware 6000 to 8000", _always, "tw_cli"),
         Controller("3w-9xxx", "3ware 9000", _always, "tw_cli"),
@@ -117,9 +118,6 @@ CONTROLLERS = {
         Controller(
             "esas2r", "ATTO ExpressSAS RAID", lambda seen: seen.vendor.upper().startswith("ATTO"), "the maker's tool"
         ),
-        Controller("3w_9xxx", "3ware 9000", _always, "tw_cli"),
-        Controller("3w_sas", "LSI 3ware 9750", _always, "tw_cli"),
-        Controller("3w_xxxx", "3ware 6000 to 8000", _always, "tw_cli"),
     )
 }
 
@@ -137,7 +135,7 @@ def unit_of(
     if driver in (None, "ahci") and AHCI_UNITS.search(model or ""):
         return _described("ahci", "RAID chip behind a SATA port", "the maker's tool", level)
     # Modules are named with `_`, their drivers and hosts often with `-`.
-    row = CONTROLLERS.get(driver or "") or CONTROLLERS.get((driver or "").replace("-", "_"))
+    row = CONTROLLERS.get((driver or "").replace("-", "_"))
     if row is None:
         return None
     channel = int(address.split(":")[1]) if address else None
@@ -146,7 +144,7 @@ def unit_of(
     # A level the kernel's raid class knows settles it: only volumes are in that class.
     if not row.is_unit(seen) and not _raid_class_level(tree, address):
         return None
-    return _described(row.driver.replace("3w_", "3w-"), row.family, row.tool, level)
+    return _described(row.driver, row.family, row.tool, level)
 
 
 def _raid_class_level(tree: Tree, address: str | None) -> str | None:
@@ -165,3 +163,32 @@ def _described(driver: str, family: str, tool: str, level: str | None) -> dict[s
     if level:
         facts["level"] = level
     return facts
+
+
+# Attributes of the SCSI host:
+# drivers/scsi/{megaraid/megaraid_sas_base,hpsa,smartpqi/smartpqi_init,mpt3sas/mpt3sas_ctl,arcmsr/arcmsr_attr}.c
+FIRMWARE = ("fw_version", "firmware_revision", "firmware_version", "version_fw", "host_fw_version")
+
+
+def card_facts(tree: Tree, hardware: str | None, host: str | None, driver: str) -> dict[str, str]:
+    """What a card says of itself in sysfs: `driver_version`, `firmware`, `bus`. Memory and mode are known
+    to its own tool only."""
+    module = driver.replace("-", "_")
+    facts = {"driver_version": tree.word(f"/sys/module/{module}/version"), "bus": _bus(tree, hardware)}
+    if host:
+        facts["firmware"] = next(filter(None, (tree.word(f"{host}/{name}") for name in FIRMWARE)), None)
+    return {name: value for name, value in facts.items() if value}
+
+
+def _bus(tree: Tree, hardware: str | None) -> str | None:
+    """`PCI Express, 4 lanes of 8, 8.0 GT/s`: current of possible lanes."""
+    card = pci_folder(hardware)
+    if card is None:
+        return None
+    width, widest = (tree.word(f"{card}/{name}_link_width") for name in ("current", "max"))
+    speed = tree.word(f"{card}/current_link_speed")
+    if not width or width == "0":
+        return None
+    lanes = f"{width} lanes of {widest}" if widest and widest != width else f"{width} lane{'s' if width != '1' else ''}"
+    # The attribute reads `8.0 GT/s PCIe` since 5.x and `8 GT/s` before (drivers/pci/pci-sysfs.c).
+    return f"PCI Express, {lanes}" + (f", {speed.removesuffix(' PCIe')}" if speed and speed != "Unknown" else "")

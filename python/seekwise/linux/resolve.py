@@ -111,11 +111,7 @@ class ResolvedPath:
                 return ()
             return self._unique(self._whole(self.stack.devices[top]) for top in self.devices)
         if name in ("stripe_cache_size", "group_thread_cnt"):
-            return tuple(
-                device
-                for device in self.chain()
-                if device.kind == "md" and is_parity_level(device.details.get("level"))
-            )
+            return tuple(d for d in self.chain() if d.kind == "md" and d.details.get("level") in PARITY_LEVELS)
         if name in SYNC_LIMITS:
             return tuple(d for d in self.chain() if d.kind == "md" and d.details.get("level") in SYNCED_LEVELS)
         if name.startswith(ELEVATOR_SETTINGS):
@@ -134,6 +130,8 @@ class ResolvedPath:
 
 
 SYNC_LIMITS = ("sync_speed_max", "sync_speed_min")
+PARITY_LEVELS = ("raid4", "raid5", "raid6")
+"""A small write of these reads old data or parity first."""
 SYNCED_LEVELS = ("raid1", "raid4", "raid5", "raid6", "raid10")
 
 
@@ -145,11 +143,6 @@ def has_setting(device: BlockDevice, setting: str) -> bool:
     if name in ("stripe_cache_size", "group_thread_cnt"):
         return name in device.details
     return name in device.queue or name.removeprefix("iosched/") in device.iosched
-
-
-def is_parity_level(level: object) -> bool:
-    """Whether a small write of this RAID level reads old data or parity first."""
-    return str(level) in ("raid4", "raid5", "raid6")
 
 
 def resolve_path(stack: Stack, path: str | Path) -> ResolvedPath:

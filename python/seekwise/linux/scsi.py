@@ -12,7 +12,6 @@ import re
 from seekwise import drive_names
 from seekwise.linux import ata, raid_controllers, sysfs
 from seekwise.linux.pci import RAID_CLASS, pci_facts
-from seekwise.linux.raid_card import card_facts
 from seekwise.linux.sysfs import Node
 from seekwise.linux.tree import Tree
 
@@ -85,7 +84,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     details["cache_type"] = _cache_type(tree, here)
 
     depth = tree.number(f"{here}/queue_depth")
-    fields = {
+    facts: dict[str, object] = {
         "kind": "optical" if node.name.startswith("sr") else "disk",
         "driver": driver,
         "transport": transport,
@@ -94,7 +93,6 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         "firmware": firmware,
         "serial": serial,
         "write_cache": details["cache_type"],
-        "details": details,
     }
     unit = raid_controllers.unit_of(tree, here, address, driver or host_name, vendor, model)
     if is_ata and unit is None and depth is not None:
@@ -102,11 +100,10 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     if port := re.search(r"/(ata\d+)/", hardware or ""):
         details["ata_port"] = port[1]
     if unit is not None:
-        details["controller"] = {**unit, **card_facts(tree, hardware, host, str(unit["driver"]))}
+        details["controller"] = {**unit, **raid_controllers.card_facts(tree, hardware, host, str(unit["driver"]))}
     elif pci.get("pci_class", "").startswith(RAID_CLASS) and driver == "ahci":
         details["raid_mode"] = "the SATA controller is set to RAID in its firmware; members are still seen one by one"
-    fields["details"] = {key: value for key, value in details.items() if value is not None}
-    return fields
+    return {**facts, "details": {key: value for key, value in details.items() if value is not None}}
 
 
 def _address(tree: Tree, node: Node, hardware: str | None) -> str | None:

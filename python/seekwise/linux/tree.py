@@ -15,6 +15,7 @@ import stat
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from pathlib import Path
 
 from seekwise import bounds
@@ -29,6 +30,8 @@ class Tree(ABC):
     """Files below one root. Paths are absolute strings within the tree."""
 
     root: Path
+    denied: Collection[str] = ()
+    """What is there and could not be read for lack of permission, so far."""
     _steps = bounds.CAPTURE_STEPS
     _read = bounds.CAPTURE_READ_BYTES
 
@@ -155,6 +158,7 @@ class FolderTree(Tree):
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.denied: dict[str, None] = {}
         self._prefix = "" if str(root) == "/" else str(root)
 
     @property
@@ -165,7 +169,8 @@ class FolderTree(Tree):
     def _kind(self, path: str) -> str | None:
         try:
             mode = os.lstat(self._prefix + path).st_mode
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            self._unread(path, error)
             return None
         return "link" if stat.S_ISLNK(mode) else "folder" if stat.S_ISDIR(mode) else "file"
 
@@ -182,7 +187,8 @@ class FolderTree(Tree):
                 while len(content) < most and (piece := file.read(most - len(content))):
                     content += piece
                 return content
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            self._unread(path, error)
             return None
 
     def _is_executable(self, path: str) -> bool:
@@ -194,8 +200,13 @@ class FolderTree(Tree):
     def _names(self, path: str) -> list[str]:
         try:
             return os.listdir(self._prefix + path)
-        except OSError:
+        except OSError as error:
+            self._unread(path, error)
             return []
+
+    def _unread(self, path: str, error: Exception) -> None:
+        if isinstance(error, PermissionError):
+            self.denied[path] = None
 
     def resolve(self, path: str) -> str | None:
         """The path with all links followed, None where its target is missing. A captured folder never leads out of
@@ -303,6 +314,7 @@ class BelowTree(Tree):
         self.root = tree.root
         self._tree = tree
         self._folder = folder
+        self.denied = tree.denied
 
     def _kind(self, path: str) -> str | None:
         return self._tree._kind(self._folder + path)

@@ -324,17 +324,13 @@ def _table(weighed: Weighed) -> Table:
         table.add_column(title, no_wrap=True)
     for standing in weighed.standings:
         is_reference = standing.setting == weighed.reference
-        estimates = [_estimate(standing.ratios.get(metric)) for metric in metrics]
+        estimates = [f"{standing.ratios[name][0]:.3g}" if name in standing.ratios else "" for name in metrics]
         worst = f"-{100 * standing.regret:.0f} %" if standing.regret > REGRET_SHOWN else ""
         throughput = "1" if is_reference else _interval(standing.ratios.get("rate"))
         table.add_row(
             plain_settings(standing.setting), throughput, *estimates, "yes" if standing.on_pareto_front else "", worst
         )
     return table
-
-
-def _estimate(value: tuple[float, float, float] | None) -> str:
-    return "" if value is None else f"{value[0]:.3g}"
 
 
 def _interval(value: tuple[float, float, float] | None) -> str:

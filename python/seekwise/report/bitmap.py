@@ -53,13 +53,13 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         needs = f" It {NEEDS[chosen]}." if chosen in NEEDS else ""
         headline = f"Use {WORDS[chosen]}: it costs {_price(known, chosen)} and saves {hours}.{needs}"
         advised = chosen
+    reasons = []
     for kind in worst:
         if kind != chosen:
-            name = WORDS[kind][:1].upper() + WORDS[kind][1:]
             but = f", but {NEEDS[kind]}" if kind in NEEDS else ""
             price = f"is as good {WITHIN_MODEL}" if kind in known.alike else f"costs {_price(known, kind)}"
-            headline += f" {name} {price}{but}."
-    return Advice(headline, (OF_LOCK,), *_commands(advised), caution=cautions)
+            reasons.append(f"{WORDS[kind]} {price}{but}")
+    return Advice(headline, (*reasons, OF_LOCK), *_commands(advised), caution=cautions)
 
 
 def _price(known: BitmapChoice, kind: str) -> str:

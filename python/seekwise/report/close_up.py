@@ -218,10 +218,11 @@ def stretch(
     ]
     keys = [*close_up_svg.kinds(close), ("queued", "in the scheduler's queue"), ("drive", "at the drive")]
     legend = [
-        Markup('<span class="shape"><svg width="22" height="9" aria-hidden="true"><path class="k-{}" d="M0 4.5H22"/></svg> {}</span>')
-        .format(name, escape(text))
+        Markup(
+            '<span class="shape"><svg width="22" height="9" aria-hidden="true"><path class="k-{}" d="M0 4.5H22"/></svg> {}</span>'
+        ).format(name, escape(text))
         for name, text in keys
-    ]  # fmt: skip
+    ]
     return CloseUpSection(
         "stretch-" + re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"),
         title,

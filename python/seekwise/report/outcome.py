@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from seekwise.judge import arrays, believable
@@ -36,7 +36,7 @@ from seekwise.report.answered import Question
 from seekwise.report.content import Advice, QuestionTable, ReportContent
 from seekwise.report.metric_words import METRIC_NAMES, speed_text
 from seekwise.report.rows import varied_dimensions
-from seekwise.simulate import gain_error
+from seekwise.simulate.gain_error import gains_covered
 from seekwise.store import operations
 from seekwise.store.database import IMPORTED, Run
 from seekwise.store.record import Phase, Record
@@ -63,13 +63,8 @@ def content_of(judged: Outcome) -> ReportContent:
 
 
 def _of_study(study_outcome: StudyOutcome) -> ReportContent:
-    run, plan, records, study, compared = (
-        study_outcome.run,
-        study_outcome.plan,
-        study_outcome.records,
-        study_outcome.study,
-        study_outcome.compared,
-    )
+    run, plan, records = study_outcome.run, study_outcome.plan, study_outcome.records
+    study, compared = study_outcome.study, study_outcome.compared
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
     environment.pop("stack", None)
@@ -188,12 +183,8 @@ VARIED = {
 
 def advice(study_outcome: StudyOutcome) -> Advice:
     """What to set, in words and lines."""
-    judged, plan, records, asked = (
-        study_outcome.judged,
-        study_outcome.plan,
-        study_outcome.records,
-        question(study_outcome),
-    )
+    judged, plan, records = study_outcome.judged, study_outcome.plan, study_outcome.records
+    asked = question(study_outcome)
     candidates = [setting for setting in plan.settings if not setting.control]
     if not any(record.valid for record in records):
         return Advice("No valid trial, so nothing can be recommended.", reasons=(invalid_note(list(records)) or "",))
@@ -384,10 +375,21 @@ def question(study_outcome: StudyOutcome) -> Question:
     return Question(decided.judged, decided.choice, plan.reference, decided.by_purpose, (), what, is_set)
 
 
+def model_notes(compared: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """How far published gains are from the model's by what these settings differ in, and what the model leaves out."""
+    covered = gains_covered(compared)
+    if known := [f"{1 + found:.2g}× ({kind})" for kind, found in covered.items() if found is not None]:
+        yield f"9 of 10 published gains are within {listed(known)} of simulated ones"
+    if unheld := [kind for kind, found in covered.items() if found is None]:
+        yield f"{listed(unheld)}: the model has not been held against measurements here"
+    if any(values.get("scheduler") == "bfq" for values in compared):
+        yield "bfq is simulated without groups; systemd runs most programs in groups of their own, which bfq may wait for"
+
+
 def cautions(plan: Plan) -> tuple[str, ...]:
     """What to think of before following any advice of this run."""
     simulated = ["simulated: measure before you change a machine"] if plan.backend == "simulated" else []
-    simulated += gain_error.notes([setting.values for setting in plan.settings]) if simulated else []
+    simulated += model_notes([setting.values for setting in plan.settings]) if simulated else []
     return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
 
 

@@ -27,7 +27,11 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
     least = {_short(choice.row.array): value for choice in chosen if (value := least_kib_s(choice))}
     said = []
     if speeds:
-        named = (f"to {speed:,} KiB/s on {listed(arrays)}" for speed, arrays in speeds.items())
+        several = len(chosen) > len(speeds)
+        named = (
+            f"to {speed:,} KiB/s on {listed([_levels([name]) if several else name for name in arrays])}"
+            for speed, arrays in speeds.items()
+        )
         said.append(f"Limit a {table_rows[0].what} {', '.join(named)}.")
     if stuck := [choice for choice in chosen if choice.stuck]:
         said.append(_stuck_text(stuck, others=bool(advised), has_cure=bool(least)))
@@ -44,14 +48,15 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
     if not speeds and not least:
         return Advice(" ".join(said), tuple(reasons), caution=cautions)
     # Whose limits differ, their lines say whose they are.
-    sets = [
-        f"echo {speed} | sudo tee {SYSFS}/{LIMIT}{f'   # {_levels(arrays)}' if len(speeds) > 1 else ''}"
-        for speed, arrays in speeds.items()
-    ]
-    sets += [
-        f"echo {value} | sudo tee {SYSFS}/{LEAST}   # {_levels(arrays)}" for value, arrays in _by_value(least).items()
-    ]
-    files = f"{SYSFS}/sync_speed_m*" if speeds and least else f"{SYSFS}/{LEAST if least else LIMIT}"
+    sets = []
+    both = {name: value for name, value in least.items() if name in speeds.get(value, ())}
+    most = {name: speed for speed, names in speeds.items() for name in names if name not in both}
+    rest = {name: value for name, value in least.items() if name not in both}
+    for file, values in ((LIMIT, most), (BOTH, both), (LEAST, rest)):
+        for value, names in _by_value(values).items():
+            whose = f"   # {_levels(names)}" if file != LIMIT or len(speeds) > 1 else ""
+            sets.append(f"echo {value} | sudo tee {SYSFS}/{file}{whose}")
+    files = f"{SYSFS}/{BOTH if speeds and least else LEAST if least else LIMIT}"
     return Advice(
         " ".join(said),
         tuple(reasons),
@@ -62,7 +67,7 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
     )
 
 
-LEAST = "sync_speed_min"
+LEAST, BOTH = "sync_speed_min", "sync_speed_m*"
 WHY = {
     "tolerated": "{arrays}: the fastest at which nothing takes over {tolerated:g}× as long",
     "gentlest": "{arrays}: the gentlest, as none stays below {tolerated:g}×",

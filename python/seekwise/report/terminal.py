@@ -34,13 +34,12 @@ from seekwise.store import operations
 from seekwise.workload.study.quantity import size_word
 
 
-def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> int:
-    """What each array offers and survives, beside the best rate that it gave; how many lines that takes.
+def print_arrays(content: ReportContent, console: Console, *, room: int, everything: bool = False) -> int:
+    """What each array offers and survives, beside the best rate that it gave; how many of `room` lines are left.
 
-    `everything`: also with a drive missing and while it is rebuilt.
+    Without room, further loads are shown of fewer arrays: of the one that is chosen in any case. `everything`: also with
+    a drive missing and while it is rebuilt.
     """
-    if not content.arrays:
-        return 0
     # Where every array lacks a drive, that is what was asked.
     shown = [row for row in content.arrays if everything or not row.is_degraded] or content.arrays
     names = arrays.operations(shown)
@@ -57,6 +56,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
         *(operations.name(name).replace("Sequential", "Seq.") for name in names),
     ]
     body: list[list[str]] = []
+    whose: list[ArrayRow | None] = []
     for place, keys in enumerate(loads):
         # Rows of failed drives did only the load of most requests at once.
         best = {operation: " ".join(("", row.best[operation][1])) for row in shown for operation in row.best}
@@ -65,6 +65,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
             heads[0] = f"{threads[0]} thread{'' if threads[0] == '1' else 's'}"
         elif any(threads):
             body.append(["Threads", "", "", "", *threads])
+            whose.append(None)
         for row in shown:
             facts = (
                 (row.capacity_text, row.survives_text, row.loaded_text if is_loaded else row.rebuild_text)
@@ -73,8 +74,7 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
             )
             rates = [_throughput_text(row, operation, keys.get(operation)) for operation in names]
             body.append([own_parts(row.name, common), *facts, *rates])
-    console.print()
-    print_columns(heads, body, console, numbers_from=4)
+            whose.append(row if place else None)
     says_common = common and (everything or any(word not in content.advice.headline for word in common))
     words = [f"Each: {', '.join(common)}" if says_common else ""]
     spread = max((spread for row in shown for spread in row.spreads.values()), default=0.0)
@@ -82,11 +82,27 @@ def print_arrays(content: ReportContent, console: Console, *, everything: bool =
     words.append(
         "; ".join(word for word in ("MB/s", arrays.sizes_text(shown).replace("sequential", "seq."), varies) if word)
     )
-    words.append(f"Rebuild busy: with database transactions. {arrays.alone_text(shown)}" if is_loaded else "")
+    is_alike = all(row.loaded_text == row.rebuild_text for row in shown)
+    alone = "; alone it takes as long" if is_alike else f". {arrays.alone_text(shown)}"
+    words.append(f"Rebuild busy: with database transactions{alone}" if is_loaded else "")
     words.append(arrays.rows_note(shown).rstrip(".") if everything else "")
     caption = f"{'. '.join(word for word in words if word)}."
+    left = room - 1 - sum(map(len, columns(heads, body, WIDTH))) - len(wrapped(caption, WIDTH))
+    if left < 0 and len(loads) > 1 and not everything:
+        left += len(wrapped(caption, WIDTH))
+        caption += " More rows with `--all`."
+        left -= len(wrapped(caption, WIDTH))
+        # One that survives no failure is missed least.
+        chosen = set(content.advice.recommended)
+        is_other = [chosen.isdisjoint(label for label, _ in row.best.values()) for row in shown]
+        order = sorted(zip(is_other, shown, strict=True), key=lambda pair: (pair[0], pair[1].survives_failures == 0))
+        kept = [row for _, row in order[: max(1, len(shown) + left // (len(loads) - 1))]]
+        body = [cells for cells, row in zip(body, whose, strict=True) if row is None or row in kept]
+        left = 0
+    console.print()
+    print_columns(heads, body, console, numbers_from=4)
     print_lines([caption], console, style="dim")
-    return 1 + len(columns(heads, body, WIDTH)[0]) + len(body) + len(wrapped(caption, WIDTH))
+    return left
 
 
 def _throughput_text(row: ArrayRow, operation: str, load: str | None) -> str:
@@ -160,10 +176,11 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         shown = shown if everything else _fitting(shown, room)
         rows = [""]
     elif content.arrays and (everything or len(content.arrays) >= len(content.systems)):
-        taken = print_arrays(content, console, everything=everything)
-        texts = [*advice.caution, *advice.set_lines, *advice.undo_lines]
-        taken += sum(len(wrapped(text, WIDTH, "  ")) for text in (advice.headline, *texts))
-        shown = shown if everything else _fitting(shown, SCREEN_LINES - QUESTION_FRAME_LINES - taken)
+        texts = [advice.headline, *advice.caution, *advice.set_lines, *advice.undo_lines]
+        # No blank line stands below it.
+        room = SCREEN_LINES - QUESTION_FRAME_LINES + 2 - sum(len(wrapped(text, WIDTH, "  ")) for text in texts)
+        room = print_arrays(content, console, room=room, everything=everything)
+        shown = shown if everything else _fitting(shown, room)
         rows = [""]
     if rows and not content.arrays and (shown or advice.caution or advice.set_lines):
         console.print()
@@ -189,26 +206,35 @@ def _print_question_table(content: ReportContent, console: Console, *, everythin
     lines are left for reasons."""
     table, advice = content.table, content.advice
     assert table is not None
-    heads = columns(table.heads, table.rows, WIDTH)[0]
-    texts = [*wrapped(advice.headline, WIDTH), *heads, *advice.set_lines, *advice.undo_lines]
+    texts = [*wrapped(advice.headline, WIDTH), *advice.set_lines, *advice.undo_lines]
     texts += [line for text in (*advice.caution, table.caption) for line in wrapped(text, WIDTH, "  ")]
     room = SCREEN_LINES - QUESTION_FRAME_LINES - len(texts)
-    is_brief = bool(table.brief) and len(table.rows) > room and not everything
+
+    def left_with(places: Sequence[int]) -> int:
+        return room - sum(map(len, columns(table.heads, [table.rows[place] for place in places], WIDTH, 1)))
+
+    places: Sequence[int] = range(len(table.rows))
+    while not everything and table.brief and len(places) > 1 and left_with(places) < 0:
+        places = places[:-1] if len(places) <= len(table.brief) else table.brief
     rows, last = [], ""
-    for row in (table.rows[place] for place in (table.brief if is_brief else range(len(table.rows)))):
+    for row in (table.rows[place] for place in places):
         cells = ("" if row[0] == last else row[0], *row[1:])
         rows.append([joined(cell) if cell[:1].isdigit() else cell for cell in cells])
         last = row[0]
     console.print()
     print_columns(table.heads, rows, console, numbers_from=1)
     print_lines([table.caption] if table.caption else [], console, style="dim")
-    return room - len(rows)
+    left = left_with(places)
+    if left > 0 and len(places) < len(table.rows):
+        print_lines(["More rows with `--all`."], console, style="dim")
+        left -= 1
+    return left
 
 
 SCREEN_LINES = 24
 FRAME_LINES = 5
 """What commands print around an answer: which run it is, the next command, and the shell's prompt."""
-QUESTION_FRAME_LINES = 9
+QUESTION_FRAME_LINES = 8
 """Around the table of a question: the storage in two lines and a blank line, blank lines above and below the table, a
 blank line and the next command, the shell's prompt."""
 TABLE_FRAME_LINES = 5
@@ -333,10 +359,11 @@ def _figure_rows(
 ) -> int:
     """A line per operation; how many rows are left out."""
     columns = [
-        figure for figure in FIGURES
+        figure
+        for figure in FIGURES
         if (everything or figure.is_brief and (figure.title != "Setting" or len({row["setting"] for row in rows}) > 1))
         and (figure.needs is None or any(row[figure.needs] is not None for row in rows))
-    ]  # fmt: skip
+    ]
     for column in columns:
         table.add_column(column.title, justify="right" if column.is_number else "left", overflow="fold")
     shown = rows if everything else rows[:rows_most]

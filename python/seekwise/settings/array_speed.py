@@ -113,17 +113,12 @@ def spec_of(device: BlockDevice) -> Spec:
         spec["layout"] = f"{kind[0]}{copies}"
     if level in PARITY and details.get("stripe_cache_size"):
         spec["stripe_cache_size"] = int(details["stripe_cache_size"])
-    if bitmap_of(device) and level != "raid0":
+    if details.get("bitmap") not in (None, "", "none") and level != "raid0":
         spec["bitmap"] = "internal"
     missing = int(details.get("degraded") or 0)
     if missing:
         spec["missing"] = sorted(place * int(spec["members"]) // missing for place in range(missing))
     return spec
-
-
-def bitmap_of(device: BlockDevice) -> bool:
-    """Whether md notes on the members where it writes."""
-    return str(device.details.get("bitmap") or "none") not in ("none", "")
 
 
 def model_of(members: Sequence[BlockDevice]) -> str:

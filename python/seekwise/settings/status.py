@@ -234,17 +234,9 @@ def _values(
     current = settings_of(device)
     shown = [name for name in SHOWN if name in current and not (passes_on(device) and _meaningless(name))]
     shown += [name for name in dict.fromkeys([*expected, *named]) if name not in shown]
+    own = {name: [setter for setter in setters if setter.attribute == name] for name in shown}
     return tuple(
-        _value(
-            name,
-            current.get(name),
-            [setter for setter in setters if setter.attribute == name],
-            expected.get(name),
-            device,
-            stack,
-            tree,
-            packages,
-        )
+        _value(name, current.get(name), own[name], expected.get(name), device, stack, tree, packages)
         for name in shown
         if name in current or name in expected
     )

@@ -7,11 +7,9 @@ and says how.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-
-from seekwise.number_text import listed
 
 PATH = Path(__file__).with_name("gain_errors.json")
 KINDS = {
@@ -44,18 +42,14 @@ def _measured() -> dict[str, dict[str, float]]:
 
 
 def gain_error(settings: Iterable[str]) -> float:
-    """As a share of the rate, the largest of what differs; of arrays where nothing is named. A kind without given rows has that of all kinds together."""
+    """As a share of the rate, the largest of what differs; of arrays where nothing is named. A kind without given rows
+    has that of all kinds together."""
     return max(_measured()[kind]["error"] for kind in {KINDS.get(name, OTHER) for name in settings} or {OTHER})
 
 
-def notes(compared: Sequence[Mapping[str, object]]) -> Iterator[str]:
-    """How far published gains are from the model's by what these settings differ in, and what the model leaves out, as sentences below an answer."""
+def gains_covered(compared: Sequence[Mapping[str, object]]) -> dict[str, float | None]:
+    """{kind by which these settings differ: the share within which 9 of 10 published gains are from the model's}; None:
+    of that kind too few are published."""
     names = sorted(KINDS.keys() & {name for values in compared for name in values})
     kinds = dict.fromkeys(KINDS[name] for name in names if len({str(values.get(name)) for values in compared}) > 1)
-    intervals = {kind: _measured()[kind].get("interval") for kind in kinds}
-    if known := [f"{1 + found:.2g}× ({kind})" for kind, found in intervals.items() if found is not None]:
-        yield f"9 of 10 published gains are within {listed(known)} of simulated ones"
-    if unheld := [kind for kind, found in intervals.items() if found is None]:
-        yield f"{listed(unheld)}: the model has not been held against measurements here"
-    if any(values.get("scheduler") == "bfq" for values in compared):
-        yield "bfq is simulated without groups; systemd runs most programs in groups of their own, which bfq may wait for"
+    return {kind: _measured()[kind].get("interval") for kind in kinds}

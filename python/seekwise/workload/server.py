@@ -175,9 +175,10 @@ def served(
     order."""
     with (
         _memory(LOG_MOST_BYTES) as said,
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/", env=environment(),
-                         **identity(place)) as server,
-    ):  # fmt: skip
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/", env=environment(), **identity(place)
+        ) as server,
+    ):
         try:
             _wait(server, said, name, is_ready)
             yield

@@ -341,8 +341,3 @@ def losers(judged: Sequence[Judged], setting: str | None) -> tuple[Loser, ...]:
         one = Loser(entry.conditions.program, entry.conditions.background, told.p_loss, factor)
         found[entry.part] = max(found.get(entry.part, one), one, key=lambda loser: loser.p_loss)
     return tuple(sorted(found.values(), key=lambda loser: -loser.p_loss))
-
-
-def stake_log(choice: Choice | None) -> float:
-    """What more measuring could still win, on the log scale; infinite where nothing could be chosen."""
-    return math.inf if choice is None else choice.stake

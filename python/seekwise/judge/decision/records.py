@@ -202,4 +202,4 @@ def with_choices(
 def is_enough(decision: Decided, plan: LivePlan) -> bool:
     """Whether each answer that was asked for is expected to lose next to nothing."""
     asked = [decision.stated] if plan.group is not None else [decision.choice, *decision.by_purpose.values()]
-    return all(choices.stake_log(choice) < choices.REGRET_ENOUGH_LOG for choice in asked)
+    return all(choice is not None and choice.stake < choices.REGRET_ENOUGH_LOG for choice in asked)

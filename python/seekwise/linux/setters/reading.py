@@ -181,12 +181,16 @@ class Reading:
             found.append(f"{place}{' and later lines' if more else ''}: {reason}")
         return (*found, *(["and more of other files"] if self._more_left_out else []))
 
-    def text(self, file: str) -> str:
-        """A configuration file's text, noted as a place that was read; empty where there is none."""
+    def _open(self) -> None:
+        """Takes one file from the budget."""
         self._files -= 1
         self.spend(30)
         if self._files < 0:
             raise Exhausted(f"more than {FILES:,} files")
+
+    def text(self, file: str) -> str:
+        """A configuration file's text, noted as a place that was read; empty where there is none."""
+        self._open()
         text = self.tree.text(file)
         if text is None:
             return ""
@@ -216,10 +220,7 @@ class Reading:
     def glance(self, file: str) -> str:
         """A file's text, to see whether it is worth reading: not yet a place that was read."""
         if file not in self._glanced:
-            self._files -= 1
-            self.spend(30)
-            if self._files < 0:
-                raise Exhausted(f"more than {FILES:,} files")
+            self._open()
             content = self.tree.bytes(file, GLANCED) or b""
             # A binary program is no script.
             self._glanced[file] = "" if b"\0" in content[:4096] else content.decode("utf-8", "replace").strip()

@@ -155,8 +155,7 @@ class Search:
                 if len(self._blocks) > MOST_BLOCKS:
                     self._reading.leave_out(self._file, line, f"conditions and loops more than {MOST_BLOCKS} deep")
                     return
-                reasons = [BLOCKS[block] for block in self._blocks if block != "("] + [CONDITION] * is_joined
-                current.look = self._look or (reasons[-1] if reasons else "")
+                current.look = self._reason(is_joined)
                 asked = _selected(current) if token in ("\n", ";", "&&") else ""
                 if current.is_asked and asked and token != "&&":
                     self._selected[len(self._blocks)] = asked
@@ -178,11 +177,15 @@ class Search:
                         self._reading.leave_out(self._file, line, "a here-document that names a setting")
                     line += body.count("\n")
             line += token.count("\n")
-        reasons = [BLOCKS[block] for block in self._blocks if block != "("] + [CONDITION] * is_joined
-        current.look = self._look or (reasons[-1] if reasons else "")
+        current.look = self._reason(is_joined)
         yield current
         if at < len(text):
             self._reading.leave_out(self._file, line, "a quotation mark without its end")
+
+    def _reason(self, is_joined: bool) -> str:
+        """Why a command may not run; empty where it does for certain."""
+        reasons = [BLOCKS[block] for block in self._blocks if block != "("] + [CONDITION] * is_joined
+        return self._look or (reasons[-1] if reasons else "")
 
     def _take(self, token: str, current: Command, group: str) -> None:
         """A word of a command, or one of the shell's own at its beginning; `group`: what a brace opens there."""

@@ -239,6 +239,11 @@ def matches(devices: str, name: str, reading: Reading | None = None) -> bool:
     return any(map(takes, positive)) and not any(map(takes, negative))
 
 
+DISK_KINDS = frozenset(
+    {"disk", "virtio", "xen", "md", "lvm", "crypt", "multipath", "dm", "dmraid", "loop", "zram", "null"}
+)
+
+
 def disk_plugin_takes(device: BlockDevice) -> bool:
     """Whether the disk plugin looks at this device at all."""
     if device.kind in ("partition", "optical") or device.details.get("removable"):
@@ -246,20 +251,7 @@ def disk_plugin_takes(device: BlockDevice) -> bool:
     if device.kind == "nvme":
         # With native multipathing the head's parent is of the subsystem nvme-subsystem.
         return not device.details.get("native_multipath") and not device.details.get("hidden_path")
-    return device.kind in (
-        "disk",
-        "virtio",
-        "xen",
-        "md",
-        "lvm",
-        "crypt",
-        "multipath",
-        "dm",
-        "dmraid",
-        "loop",
-        "zram",
-        "null",
-    )
+    return device.kind in DISK_KINDS
 
 
 def read_ahead_kib(value: str) -> tuple[str, bool] | None:
@@ -307,11 +299,8 @@ def _units_for(units: list[TunedUnit], name: str, reading: Reading | None) -> It
     for unit in units:
         if unit.type != "disk":
             continue
-        if (
-            unit.udev_regex is not None
-            and reading is not None
-            and (fits := _fits(unit.udev_regex, name, reading)) is not None
-        ):
+        regex = unit.udev_regex
+        if regex is not None and reading is not None and (fits := _fits(regex, name, reading)) is not None:
             if fits:
                 yield unit, certain and not unit.conditional
                 return

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from string import Template
 
 from seekwise.linux import sysfs
-from seekwise.linux.block_device import BlockDevice, Stack
+from seekwise.linux.block_device import BlockDevice
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.setters import assignment, udev_idle
 from seekwise.linux.setters.assignment import UNKNOWN_VALUE, Ineffective, Setter
@@ -368,22 +368,21 @@ def _holds(rule: Rule, seen: UdevDevice, action: str) -> int:
 def _sets_itself(match: Token, rule: Rule) -> bool:
     """Whether the rule changes the very attribute that it looks at, so that the value of today says nothing."""
     return any(
-        token.key == "ATTR" and token.attribute == match.attribute and token.operator not in CONDITIONS for token in rule.tokens
-    )  # fmt: skip
+        token.key == "ATTR" and token.attribute == match.attribute and token.operator not in CONDITIONS
+        for token in rule.tokens
+    )
 
 
 def _one(token: Token, seen: UdevDevice, action: str) -> int:
     match token.key:
         case "ACTION":
             return _compare(token, action, seen)
-        case "KERNEL":
+        case "KERNEL" | "NAME":
             return _compare(token, seen.kernel, seen)
         case "SUBSYSTEM":
             return _compare(token, seen.subsystem, seen)
         case "DEVPATH":
             return _compare(token, seen.folder.removeprefix("/sys"), seen)
-        case "NAME":
-            return _compare(token, seen.kernel, seen)
         case "DRIVER":
             return _compare(token, seen.tree.link(f"{seen.folder}/driver") or "", seen)
         case "SYMLINK":
@@ -456,9 +455,8 @@ def _path(attribute: str, folder: str, seen: UdevDevice) -> str:
     if attribute.startswith("["):
         inside, _, rest = attribute[1:].partition("]")
         kind, _, name = inside.partition("/")
-        return (
-            f"/sys/block/{name}/{rest.strip('/')}" if kind == "block" else f"/sys/class/{kind}/{name}/{rest.strip('/')}"
-        )
+        above = "/sys/block" if kind == "block" else f"/sys/class/{kind}"
+        return f"{above}/{name}/{rest.strip('/')}"
     if "/*/" in attribute:
         first, _, rest = attribute.partition("/*/")
         for name in seen.tree.names(f"{folder}/{first}")[:20]:
@@ -489,7 +487,8 @@ def assignments(rule: Rule, seen: UdevDevice) -> Iterator[tuple[str, str, str, b
                 _note_whole_path(rule, token, reading)
                 continue
             place = reading.located(_path(token.attribute, seen.folder, seen))
-            if place and (attribute := attribute_of(place[1])) and not _is_partition(place[0], reading.stack):
+            is_disk = place is not None and reading.stack.devices[place[0]].kind != "partition"
+            if place and is_disk and (attribute := attribute_of(place[1])):
                 value = _substituted(token.value, seen)
                 # What only a program says (`%c`, a property that it prints) may be any value.
                 is_known = value != token.value or value[:1] not in ("%", "$")
@@ -528,10 +527,6 @@ def _environment(seen: UdevDevice) -> dict[str, str]:
     own = {"DEVPATH": seen.folder.removeprefix("/sys"), "SUBSYSTEM": seen.subsystem, "MAJOR": major, "MINOR": minor}
     short = {name: value for name, value in seen.properties.items() if len(value) < LONGEST_PROPERTY}
     return {**short, **own, "DEVTYPE": seen.devtype}
-
-
-def _is_partition(name: str, stack: Stack) -> bool:
-    return stack.devices[name].kind == "partition"
 
 
 def _substituted(text: str, seen: UdevDevice) -> str:

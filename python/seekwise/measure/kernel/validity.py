@@ -40,7 +40,7 @@ class PhaseObservation:
 
 def reason_against(seen: PhaseObservation) -> str | None:
     """The first cause that spoils the phase, or None."""
-    for check in (_error, _short, _settings, _resync, _throttled, _cache, _foreign, _depth):
+    for check in (_error, _short, _settings, lambda each: each.resync, _throttled, _cache, _foreign, _depth):
         reason = check(seen)
         if reason is not None:
             return reason
@@ -71,10 +71,6 @@ def _settings(seen: PhaseObservation) -> str | None:
             if after.get(attribute) != value:
                 return f"{device} {attribute} was {value} before the trial and {after.get(attribute)} after it"
     return None
-
-
-def _resync(seen: PhaseObservation) -> str | None:
-    return seen.resync
 
 
 def _throttled(seen: PhaseObservation) -> str | None:

@@ -53,7 +53,7 @@ class FioLoad:
 
     def operations(self, work: Path) -> dict[str, Operations]:
         """{job: its operations}, read from the log files in `work` once fio has ended."""
-        files = logs.in_folder(work)
+        files = {path.name: path.read_bytes() for path in work.glob("*_lat.*.log")}
         return {job: logs.read(files, prefixes) for job, prefixes in self.logs.items()}
 
 

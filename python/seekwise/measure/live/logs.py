@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +40,6 @@ class Operations:
 
 
 EMPTY = Operations(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, dtype=int))
-
-
-def in_folder(folder: Path) -> dict[str, bytes]:
-    """Every log of latencies by its name."""
-    return {path.name: path.read_bytes() for path in folder.glob("*_lat.*.log")}
 
 
 def read(files: Mapping[str, bytes], prefixes: tuple[str, ...]) -> Operations:

@@ -28,9 +28,10 @@ def check(machine: Machine) -> Iterator[DoctorFinding]:
             continue  # the map above reads ahead, and its paths lead to one drive
         own, version = int(text), kernel_version(stack.kernel)
         giving = [
-            setter for setter in machine.who.setters
+            setter
+            for setter in machine.who.setters
             if (setter.device, setter.attribute) == (device.name, "queue/read_ahead_kb") and setter.gives(text)
-        ]  # fmt: skip
+        ]
         usual = max(READ_AHEAD_KIB, read_ahead_kib(device, version))
         if giving:
             origin = f"set by {giving[-1].text}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seekwise.linux import memory
 from seekwise.linux.block_device import BlockDevice
+from seekwise.linux.facts import available_memory_bytes
 from seekwise.linux.resolve import devices_of_mount
 from seekwise.linux.tree import Tree
 from seekwise.settings.doctor.check import DoctorFinding, Machine, is_local_disk, is_spinning
@@ -27,7 +27,7 @@ def limit_bytes(tree: Tree) -> tuple[int, str] | None:
     if fixed := tree.number("/proc/sys/vm/dirty_bytes"):
         return fixed, f"/proc/sys/vm/dirty_bytes = {fixed}"
     ratio = tree.number("/proc/sys/vm/dirty_ratio")
-    available = memory.available_bytes(tree)
+    available = available_memory_bytes(tree)
     if ratio is None or available is None:
         return None
     # Free memory and the page cache can be dirtied, which MemAvailable comes close to (global_dirtyable_memory in

@@ -13,6 +13,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+from seekwise.control import kernel_faults
 from seekwise.errors import UsageError
 from seekwise.linux.block_device import BlockDevice, Stack
 from seekwise.linux.setters import Setter, udev_rules
@@ -49,7 +50,7 @@ def rules_only(wanted: Wanted, stack: Stack) -> File:
             notes.append(f"udev hears nothing of the hidden path {device}: `sysfs.conf` and `tuned` can set it")
             continue
         match, note = match_for(device, values, wanted, stack)
-        notes += [note] if note else []
+        notes += [note, *(said for _, said in kernel_faults.met(stack.root / "sys/block" / device, values, "udev"))]
         # Arrays and mappings are ready only with the change event that follows their table. A drive is set once, when
         # it appears, so that a value that is set by hand stays; unless another rule sets it again at each change.
         action = "add|change" if device.startswith(("dm-", "md")) or _contested(device, values, rivals) else "add"
@@ -59,7 +60,7 @@ def rules_only(wanted: Wanted, stack: Stack) -> File:
         )
         rules.append(f'ACTION=="{action}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", {match}, {sets}\n')
     # Paths to one unit share a rule.
-    return File(PATH, HEAD + "".join(dict.fromkeys(rules)), tuple(notes))
+    return File(PATH, HEAD + "".join(dict.fromkeys(rules)), tuple(filter(None, dict.fromkeys(notes))))
 
 
 def _contested(device: str, values: dict[str, str], rivals: list[Setter]) -> bool:

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from seekwise.control.journal import Journal
 from seekwise.linux.stack import read_stack
-from seekwise.settings import apply as applying
-from seekwise.settings import guard_log, persist
-from seekwise.settings.guard.job import LOOK_S, go_on, main, note, remember, roll_back
+from seekwise.settings import guard_log
+from seekwise.settings.guard.job import LOOK_S, go_on, keep, main, note, roll_back, set_undecided
 from seekwise.settings.guard_log import GuardDocument
 
 
@@ -27,15 +26,10 @@ def work(document: GuardDocument, journal: Journal, root: Path) -> None:
     machine = read_stack(root)
     note(document, "starting", "")
     go_on(document)
-    files = [persist.file_for(way, document["wanted"], machine) for way in document["ways"]]
-    done = applying.apply(document["wanted"], root, journal, files, undecided=True, reason=document["reason"])
-    if done.entry is None:
-        if done.written is not None:
-            remember(document, done.before, machine, files)
-        note(document, "nothing to set", "everything was set already")
+    done = set_undecided(document, journal, root, machine, document["reason"])
+    if done is None:
         return
-    document["entries"] = [done.entry.id, *([done.written.id] if done.written else [])]
-    document["before"], document["seen"] = done.before, done.seen
+    document["seen"] = done.seen
     # A machine that sleeps meanwhile does not get more time.
     end_s = time.clock_gettime(time.CLOCK_BOOTTIME) + document["seconds"]
     document["until"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + document["seconds"]))
@@ -48,10 +42,7 @@ def work(document: GuardDocument, journal: Journal, root: Path) -> None:
             note(document, "rolled back", "it was not confirmed in time")
             return
         time.sleep(min(LOOK_S, left_s))
-    files = [persist.file_for(way, document["wanted"], machine) for way in document["ways"]]
-    applying.decide(done, journal, files, root)
-    remember(document, done.before, machine, files)
-    note(document, "kept", "confirmed")
+    keep(document, done, journal, root, machine, "confirmed")
 
 
 if __name__ == "__main__":

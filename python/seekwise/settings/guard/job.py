@@ -25,7 +25,7 @@ from seekwise.errors import RefusedError, SeekwiseError, reason
 from seekwise.files import read_text
 from seekwise.linux.block_device import Stack
 from seekwise.settings import apply as applying
-from seekwise.settings import guard_log, history
+from seekwise.settings import guard_log, history, persist
 from seekwise.settings.forms import File
 from seekwise.settings.guard_log import GuardDocument
 
@@ -142,7 +142,37 @@ def job(identity: str) -> GuardDocument:
     return guard_log.checked(document if isinstance(document, dict) else {})
 
 
-def remember(document: GuardDocument, before: GuardDocument, stack: Stack, files: list[File]) -> None:
+def set_undecided(
+    document: GuardDocument, journal: Journal, root: Path, machine: Stack, reason: str
+) -> applying.Applied | None:
+    """Sets what is wanted, to be kept or rolled back later; None, with the outcome noted, where nothing changed."""
+    files = _files(document, machine)
+    done = applying.apply(document["wanted"], root, journal, files, undecided=True, reason=reason)
+    if done.entry is None:
+        if done.written is not None:
+            _remember(document, done.before, machine, files)
+        note(document, "nothing to set", "everything was set already")
+        return None
+    document["entries"] = [done.entry.id, *([done.written.id] if done.written else [])]
+    document["before"] = done.before
+    return done
+
+
+def keep(
+    document: GuardDocument, done: applying.Applied, journal: Journal, root: Path, machine: Stack, why: str
+) -> None:
+    """What was set stays, and is written to the files that keep it over a restart."""
+    files = _files(document, machine)
+    applying.decide(done, journal, files, root)
+    _remember(document, done.before, machine, files)
+    note(document, "kept", why)
+
+
+def _files(document: GuardDocument, machine: Stack) -> list[File]:
+    return [persist.file_for(way, document["wanted"], machine) for way in document["ways"]]
+
+
+def _remember(document: GuardDocument, before: GuardDocument, stack: Stack, files: list[File]) -> None:
     """Writes into the history what stays."""
     evidence = document.get("evidence")
     history.remember(

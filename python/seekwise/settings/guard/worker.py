@@ -16,10 +16,8 @@ from seekwise.errors import SeekwiseError
 from seekwise.linux import failure
 from seekwise.linux.stack import read_stack
 from seekwise.measure.live import latencies
-from seekwise.settings import apply as applying
-from seekwise.settings import persist
 from seekwise.settings.guard.compare import GuardVerdict, compare
-from seekwise.settings.guard.job import carry_out, go_on, main, note, remember, roll_back
+from seekwise.settings.guard.job import carry_out, go_on, keep, main, note, roll_back, set_undecided
 from seekwise.settings.guard.watch import Watch
 from seekwise.settings.guard_log import GuardDocument
 
@@ -61,19 +59,13 @@ def _sampler(
 def _apply_and_decide(
     document: GuardDocument, before: Watch, journal: Journal, root: Path, storage: failure.Watched
 ) -> None:
-    seconds, limit, wanted = document["seconds"], document["limit"], document["wanted"]
+    seconds, limit = document["seconds"], document["limit"]
     devices = before.devices
     machine = read_stack(root)
     go_on(document)
-    files = [persist.file_for(way, wanted, machine) for way in document["ways"]]
-    done = applying.apply(wanted, root, journal, files, undecided=True, reason=f"guarded: {document['reason']}")
-    if done.entry is None:
-        if done.written is not None:
-            remember(document, done.before, machine, files)
-        note(document, "nothing to set", "everything was set already")
+    done = set_undecided(document, journal, root, machine, f"guarded: {document['reason']}")
+    if done is None:
         return
-    document["entries"] = [done.entry.id, *([done.written.id] if done.written else [])]
-    document["before"] = done.before
     after = Watch(devices, root, sampler=before.sampler)
     note(document, "watching after", f"{seconds:.0f} s with the new settings")
     verdict: GuardVerdict | None = None
@@ -101,12 +93,9 @@ def _apply_and_decide(
             headline += "; it went back with the old settings"
         note(document, "rolled back", headline)
         return
-    files = [persist.file_for(way, wanted, machine) for way in document["ways"]]
     storage.check("")
     go_on(document)
-    applying.decide(done, journal, files, root)
-    remember(document, done.before, machine, files)
-    note(document, "kept", verdict.reason)
+    keep(document, done, journal, root, machine, verdict.reason)
 
 
 def guard(document: GuardDocument, root: Path = Path("/")) -> GuardDocument:

@@ -57,6 +57,9 @@ class Backup(Program):
         return archive.stat().st_size
 
 
+GREP_EACH_FILE = ("-type", "f", "-exec", "grep", "-laF", "a word that no file has", "{}", "+")
+
+
 class Search(Program):
     """find and grep: every file below some folders is opened and read. Names and inodes are in memory, contents are
     not."""
@@ -78,19 +81,7 @@ class Search(Program):
     def work(self, place: Place) -> int:
         """Bytes of the files searched. grep's status 1 (no match) is the expected one."""
         folders = data.next_small(place, FOLDERS_SEARCHED)
-        words = [
-            "find",
-            *map(str, folders),
-            "-type",
-            "f",
-            "-exec",
-            "grep",
-            "-laF",
-            "a word that no file has",
-            "{}",
-            "+",
-        ]
-        call(words, fine=(0, 1))
+        call(["find", *map(str, folders), *GREP_EACH_FILE], fine=(0, 1))
         place.turn += FOLDERS_SEARCHED
         return _bytes(data.files_in(folders))
 
