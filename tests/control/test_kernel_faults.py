@@ -111,10 +111,16 @@ RANGES = [
     ("N1", "6.16.4 6.16.10 6.17", "6.16.3 6.16.11 6.17.1 6.18 6.12.57 6.1.158"),
     ("N3", "6.12.95 6.17.2 5.10.250", "6.17.3 6.18"),
     ("N4", "5.16 6.1.158 6.17.9", "5.15.200 6.18"),
+    ("N5", "5.16 5.16.20", "5.15.200 5.17 6.1.158"),
     ("N6", "5.16 6.10.14", "6.11"),
     ("N9", "6.1.158 6.4.16", "6.5 5.15.100"),
     ("N10", "6.6.15 6.1.76 5.15.148 5.4.290", "6.6.16 6.1.77 6.8 6.12.1"),
     ("W1", "6.16 6.17.9 6.18.2", "6.15.11 6.18.3 6.19"),
+    ("W3", "4.19.300 5.13.19 5.10.250", "5.14 6.1.158 6.12.57"),
+    ("W5", "4.19.300 5.10.227 6.1.113 6.6.57 6.11.4", "5.10.228 5.15.169 6.1.114 6.1.158 6.6.58 6.11.5 6.12.57"),
+    ("W7", "5.10.250 6.1.158", "6.2 6.12.57"),
+    ("S13", "6.3 6.3.13", "6.2.16 6.4 6.1.158"),
+    ("K1", "4.18 5.10.37 5.4.119 5.12", "5.10.38 5.4.120 5.13 6.1.158"),
     ("S3", "6.11 6.11.2", "6.10.14 6.11.3 6.12"),
     ("S8", "6.12.95 6.13.2", "6.13.3 6.14"),
     ("S14", "4.15", "4.16"),
@@ -153,6 +159,8 @@ REFUSED = [
     ("N1", "6.16.7", "mq-deadline", {}, {"nr_requests": "1024"}, "6.16.11"),
     ("N1", "6.17.0", "none", {}, {"scheduler": "bfq", "nr_requests": "512"}, "6.17.1"),
     ("W1", "6.17.9", "bfq", {}, {"scheduler": "none"}, "6.18.3"),
+    ("N5", "5.16.5", "mq-deadline", {}, {"iosched/async_depth": "64"}, "6.11.0"),
+    ("S13", "6.3.5", "none", {}, {"scheduler": "kyber"}, "6.4.0"),
     ("S1", "6.18.44", "none", {"dm/suspended": "1"}, {"scheduler": "bfq"}, None),
     ("S1", "6.18.44", "none", {"device/state": "offline"}, {"nr_requests": "8"}, None),
     ("S3", "6.11.2", "none", {}, {"scheduler": "bfq"}, "6.11.3"),
@@ -257,6 +265,11 @@ def two_namespaces(_: FakeKernel, folder: Path) -> None:
     (folder / "device").symlink_to(controller)
 
 
+def without_throttling(_: FakeKernel, folder: Path) -> None:
+    """A kernel whose wbt_lat_usec answers EINVAL to whoever reads it: here bytes that are no text."""
+    (folder / "queue/wbt_lat_usec").write_bytes(b"\xff")
+
+
 def path_of_multipath(state: str):
     def make(kernel: FakeKernel, folder: Path) -> None:
         path = kernel.add_disk("sdq", **{"device/state": state})
@@ -314,6 +327,9 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
         Situation("6.1.158", {"nr_requests": "64"}, harmless={"scheduler": "none"}),
         Situation("6.17.9", {"nr_requests": "64"}, harmless={"scheduler": "none"}),
     ],
+    ("N5", "refuse", "queue/iosched/async_depth"): [
+        Situation("5.16.5", {"iosched/async_depth": "64"}, harmless={"wanted": {"iosched/fifo_batch": "8"}})
+    ],
     ("N6", "leave-out", "queue/iosched/async_depth"): [Situation("6.1.158", {"iosched/async_depth": "64"})],
     ("N6", "refuse", "queue/iosched/async_depth"): [
         Situation("6.1.158", {"iosched/async_depth": "64"}, files=PANICS, harmless={"files": {}})
@@ -334,6 +350,19 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
     ("W1", "leave-out", "queue/scheduler"): [Situation("6.16", BFQ, harmless=DEADLINE)],
     ("W2", "leave-out", "queue/wbt_lat_usec"): [
         Situation("6.15.3", {"wbt_lat_usec": "9000"}, harmless={"wanted": {"wbt_lat_usec": "2000"}})
+    ],
+    ("W3", "refuse", "queue/wbt_lat_usec"): [
+        Situation("5.10.250", {"wbt_lat_usec": "2000"}, make=without_throttling, harmless={"make": None})
+    ],
+    ("W5", "leave-out", "queue/wbt_lat_usec"): [
+        Situation("6.1.113", {"wbt_lat_usec": "1000"}, harmless={"wanted": {"wbt_lat_usec": "9000"}}),
+        Situation("6.11.4", {"wbt_lat_usec": "9000"}, files={"queue/rotational": "1"},
+                  harmless={"files": {"queue/rotational": "0"}}),
+        Situation("6.6.57", {"wbt_lat_usec": "1"}, harmless={"wanted": {"wbt_lat_usec": "0"}}),
+    ],
+    ("W7", "warn", "queue/wbt_lat_usec"): [
+        Situation("6.1.158", {"wbt_lat_usec": "9000"}, "bfq", harmless={"scheduler": "kyber"}),
+        Situation("5.10.250", {"scheduler": "bfq", "wbt_lat_usec": "9000"}, harmless={"wanted": BFQ}),
     ],
     ("S1", "refuse", "queue/scheduler"): [
         Situation("6.18.44", BFQ, files={"dm/suspended": "1"}, harmless={"files": {"dm/suspended": "0"}}),
@@ -382,6 +411,10 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
         Situation(release, BFQ, files=PANICS, harmless={"files": {PROC + "sys/kernel/panic_on_warn": "0"}})
         for release in ("4.19.300", "6.18.44")
     ],
+    ("S13", "refuse", "queue/scheduler"): [
+        Situation("6.3.5", {name: value}, harmless={"wanted": {"read_ahead_kb": "64"}})
+        for name, value in (("scheduler", "none"), ("nr_requests", "64"))
+    ],
     ("S14", "refuse", "queue/scheduler"): [Situation("4.15", BFQ, harmless={"wanted": {"scheduler": "kyber"}})],
     ("S15", "refuse", "queue/scheduler"): [
         Situation("6.9.12", {"scheduler": "none"}, files=ZONED, harmless={"files": {"queue/zoned": "none"}}),
@@ -410,6 +443,18 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
     ("M1", "warn", "md/group_thread_cnt"): [
         Situation("6.18.44", {"md/group_thread_cnt": "4"}, device="md0", files={**ARRAY, "md/sync_action": "check"},
                   harmless={"files": {**ARRAY, "md/sync_action": "idle"}})
+    ],
+    ("M2", "leave-out", "queue/scheduler"): [
+        Situation(release, {name: value}, files={f"{below}holders/{above}md0/md/sync_action": "reshape"},
+                  harmless={"files": {f"{below}holders/{above}md0/md/sync_action": "resync"}})
+        for release, name, value, below, above in (
+            ("6.1.158", "scheduler", "kyber", "", ""), ("6.18.44", "nr_requests", "64", "sda1/", ""),
+            ("7.0", "scheduler", "none", "sda1/", "dm-0/holders/"),
+        )
+    ],
+    ("K1", "leave-out", "queue/scheduler"): [
+        Situation("5.10.37", {"scheduler": "kyber"}, files={"mq/1/nr_tags": "128"}, harmless={"files": {}}),
+        Situation("5.10.37", {"scheduler": "kyber"}, files={"mq/1/nr_tags": "128"}, harmless={"wanted": BFQ}),
     ],
     **{
         (name, "leave-out", "queue/scheduler"): [Situation(release, BFQ, harmless={"wanted": {"scheduler": "kyber"}})

@@ -34,14 +34,12 @@ def test_instances_of_the_dead_are_removed_at_the_start_of_a_command(instances, 
     # Its number may belong to another process by now.
     reused = instances / f"seekwise-{os.getpid()}-1"
     ours, foreign, odd = (instances / name for name in (named(os.getpid()), "trace-cmd", "seekwise-x"))
-    # Recordings of programs of an earlier release had no start in their name.
-    earlier, earlier_dead = (instances / f"seekwise-{pid}" for pid in (os.getpid(), ended.pid))
-    for path in (ours, foreign, odd, instances / named(zombie.pid), dead, reused, earlier, earlier_dead):
+    for path in (ours, foreign, odd, instances / named(zombie.pid), dead, reused):
         path.mkdir()
     monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path / "state"))
     recovery.at_start(lambda sentence: None)
     zombie.wait()
-    assert set(instances.iterdir()) == {ours, foreign, odd, earlier}
+    assert set(instances.iterdir()) == {ours, foreign, odd}
 
 
 def test_a_machine_without_tracefs_has_nothing_to_remove(tmp_path, monkeypatch):

@@ -47,9 +47,8 @@ def moving(*, quiet: bool = False, stderr: bool = True) -> Iterator[tuple[Consol
         try:
             yield console, drawn
         finally:
-            drawn.update(
-                ""
-            )  # its last picture is drawn in full, and of one that is higher than the screen a part would stay
+            # Its last picture is drawn in full, and of one that is higher than the screen a part would stay.
+            drawn.update("")
 
 
 @contextlib.contextmanager

@@ -175,6 +175,18 @@ def _several_disks(write: Write) -> bool:
     return len(list(place.glob("nvme*n*"))) > 1
 
 
+def _is_below_reshape(folder: Path) -> bool:
+    """Whether an array above this drive, or above one of its partitions, is being reshaped."""
+    return sysfs.read(folder / "md/sync_action") == "reshape" or any(
+        _is_below_reshape(holder) for place in ("holders/*", "*/holders/*") for holder in folder.glob(place)
+    )
+
+
+def _is_below_wbt_default(write: Write) -> bool:
+    # Linux v6.12 block/blk-wbt.c wbt_default_latency_nsec: 75 ms for rotating drives, 2 ms for others; 0 is off.
+    return 0 < write.number < (75_000 if sysfs.read(write.folder / "queue/rotational") == "1" else 2_000)
+
+
 CONDITIONS: dict[str, Callable[[Write], bool]] = {
     "raised": _raised,
     "scheduled": lambda write: write.scheduler != "none",
@@ -187,6 +199,12 @@ CONDITIONS: dict[str, Callable[[Write], bool]] = {
     "leaves_bfq": lambda write: write.now(write.name) == "bfq" != write.value,
     "leaves_none": lambda write: write.now(write.name) == "none" != write.value,
     "to_bfq": lambda write: write.value == "bfq",
+    "to_kyber": lambda write: write.value == "kyber",
+    "under_bfq": lambda write: write.scheduler == "bfq",
+    "several_queues": lambda write: len(list(write.folder.glob("mq/*"))) > 1,
+    "not_throttling": lambda write: write.now(write.name) is None,
+    "below_wbt_default": _is_below_wbt_default,
+    "below_reshape": lambda write: _is_below_reshape(write.folder),
     "to_other_than_deadline": lambda write: write.value not in ("mq-deadline", "deadline"),
     "does_not_answer": _does_not_answer,
     "controller_not_live": lambda write: (

@@ -30,11 +30,6 @@ class ProcessIdentity:
         return self.boot_id == boot_id()
 
 
-def runs(pid: int) -> bool:
-    """Whether a process of this number runs; a zombie does not."""
-    return _state_and_start(pid)[0] not in ("", "Z", "X")
-
-
 def boot_id() -> str:
     """The kernel's identifier of this boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -483,9 +483,8 @@ def restore_item(item: Item, only: frozenset[str] | None = None, *, unseen: bool
                 continue
             try:
                 if name in attributes.TWINS and old[name] == "0":
-                    _write_when_free(
-                        attributes.path(name, folder), "1"
-                    )  # 0 over 0 would leave the limit in bytes as it is
+                    # 0 over 0 would leave the limit in bytes as it is.
+                    _write_when_free(attributes.path(name, folder), "1")
                 _put(name, folder, old[name])
                 refused.pop(name, None)
             except TimeoutError as error:

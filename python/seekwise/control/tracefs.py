@@ -203,7 +203,7 @@ def remove_left_behind() -> None:
     it."""
     for root_ in (*ROOTS, OWN):
         for path in (root_ / "instances").glob("seekwise-*"):
-            if re.fullmatch(r"seekwise-\d+(-\d+)?", path.name) and not _is_alive(path):
+            if re.fullmatch(r"seekwise-\d+-\d+", path.name) and not _is_alive(path):
                 _remove(path)
     if os.path.ismount(OWN):
         with contextlib.suppress(OSError):
@@ -211,10 +211,9 @@ def remove_left_behind() -> None:
 
 
 def _is_alive(path: Path) -> bool:
-    """Whether the process that made an instance still runs, here or in another PID namespace. Recordings of programs had
-    only the pid in their name, and no lock, once."""
-    pid, *start = map(int, path.name.split("-")[1:])
-    if process.ProcessIdentity(pid, start[0], process.boot_id()).alive if start else process.runs(pid):
+    """Whether the process that made an instance still runs, here or in another PID namespace."""
+    pid, start = map(int, path.name.split("-")[1:])
+    if process.ProcessIdentity(pid, start, process.boot_id()).alive:
         return True
     with contextlib.suppress(OSError):
         lock = files.open_folder(path)
