@@ -1,9 +1,25 @@
 //! A set of page or block numbers as bits, with operations on runs.
+//!
+//! Pages are read all over files of many gigabytes, and a run touches few of them: a set has memory for the blocks of
+//! numbers that were ever set, and a table that finds them.
+
+const WORDS: usize = 8;
+/// Numbers of a block.
+const NUMBERS: u64 = 64 * WORDS as u64;
 
 /// Grows when a number beyond its end is set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Bits {
-    words: Vec<u64>,
+    /// The place in `blocks` of each block; 0 while nothing of it was ever set.
+    places: Vec<u32>,
+    /// The first is empty and stays so.
+    blocks: Vec<[u64; WORDS]>,
+}
+
+impl Default for Bits {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
 }
 
 fn mask(from: u64, count: u64) -> u64 {
@@ -16,27 +32,39 @@ fn mask(from: u64, count: u64) -> u64 {
 }
 
 impl Bits {
-    /// An empty set; memory for numbers below `numbers`, more is taken when needed.
+    /// An empty set that finds numbers below `numbers` without growing its table.
     pub fn with_capacity(numbers: u64) -> Self {
         Self {
-            words: vec![0; numbers.div_ceil(64) as usize],
+            places: vec![0; numbers.div_ceil(NUMBERS) as usize],
+            blocks: vec![[0; WORDS]],
         }
+    }
+
+    /// The block of a number; 0 where nothing was set.
+    #[inline]
+    fn place(&self, number: u64) -> usize {
+        let place = self.places.get((number / NUMBERS) as usize);
+        place.copied().unwrap_or(0) as usize
+    }
+
+    #[inline]
+    fn word(&self, number: u64) -> u64 {
+        self.blocks[self.place(number)][(number / 64) as usize % WORDS]
     }
 
     /// Whether `number` is in the set; false beyond its memory.
     #[inline]
     pub fn get(&self, number: u64) -> bool {
-        self.words
-            .get((number / 64) as usize)
-            .is_some_and(|word| word >> (number % 64) & 1 == 1)
+        self.word(number) >> (number % 64) & 1 == 1
     }
 
     /// Sets or clears a run; gives the number of bits that changed.
     #[inline]
     fn apply(&mut self, from: u64, count: u64, set: bool) -> u64 {
         // Most runs are one page: no loop, and nothing to count.
-        match self.words.get_mut((from / 64) as usize) {
-            Some(word) if count == 1 => {
+        match self.place(from) {
+            place if count == 1 && place != 0 => {
+                let word = &mut self.blocks[place][(from / 64) as usize % WORDS];
                 let mask = 1 << (from % 64);
                 let was = *word & mask != 0;
                 *word = if set { *word | mask } else { *word & !mask };
@@ -48,19 +76,20 @@ impl Bits {
 
     fn apply_run(&mut self, from: u64, count: u64, set: bool) -> u64 {
         let (mut at, end) = (from, from + count);
-        let needed = end.div_ceil(64) as usize;
-        if self.words.len() < needed {
-            if !set {
-                return self.clear_within(from, end);
-            }
-            self.words.resize(needed, 0);
-        }
         let mut changed = 0u64;
         while at < end {
-            let bit = at % 64;
-            let here = (64 - bit).min(end - at);
-            let word = &mut self.words[(at / 64) as usize];
-            let mask = mask(bit, here);
+            let place = match self.place(at) {
+                0 if !set && at / NUMBERS >= self.places.len() as u64 => break,
+                0 if !set => {
+                    at = (at / NUMBERS + 1) * NUMBERS;
+                    continue;
+                }
+                0 => self.new_block(at),
+                place => place,
+            };
+            let here = (64 - at % 64).min(end - at);
+            let word = &mut self.blocks[place][(at / 64) as usize % WORDS];
+            let mask = mask(at % 64, here);
             let different = if set { !*word & mask } else { *word & mask };
             // All of them, mostly; older processors count bits in a dozen instructions.
             changed += if different == mask {
@@ -74,13 +103,16 @@ impl Bits {
         changed
     }
 
-    fn clear_within(&mut self, from: u64, end: u64) -> u64 {
-        let end = end.min(self.words.len() as u64 * 64);
-        if from >= end {
-            0
-        } else {
-            self.apply_run(from, end - from, false)
+    /// Memory for the block of a number.
+    #[cold]
+    fn new_block(&mut self, number: u64) -> usize {
+        let (block, place) = ((number / NUMBERS) as usize, self.blocks.len());
+        if self.places.len() <= block {
+            self.places.resize(block + 1, 0);
         }
+        self.places[block] = u32::try_from(place).expect("fewer than 2^32 blocks of 512 pages");
+        self.blocks.push([0; WORDS]);
+        place
     }
 
     /// Sets a run; how many of it were not set before.
@@ -97,18 +129,24 @@ impl Bits {
 
     /// Empties the set and keeps its memory.
     pub fn clear_all(&mut self) {
-        self.words.fill(0);
+        self.blocks.fill([0; WORDS]);
     }
 
     /// The first number in `from..end` whose bit is `wanted`; `end` when there is none.
     fn next(&self, from: u64, end: u64, wanted: bool) -> u64 {
         let mut at = from;
         while at < end {
-            let Some(word) = self.words.get((at / 64) as usize) else {
-                return if wanted { end } else { at };
-            };
-            let word = if wanted { *word } else { !*word };
-            let rest = word >> (at % 64);
+            let place = self.place(at);
+            if place == 0 {
+                let is_end = at / NUMBERS >= self.places.len() as u64;
+                if !wanted || is_end {
+                    return if wanted { end } else { at };
+                }
+                at = (at / NUMBERS + 1) * NUMBERS;
+                continue;
+            }
+            let word = self.blocks[place][(at / 64) as usize % WORDS];
+            let rest = if wanted { word } else { !word } >> (at % 64);
             if rest != 0 {
                 return (at + u64::from(rest.trailing_zeros())).min(end);
             }
@@ -163,5 +201,27 @@ mod tests {
         assert_eq!(bits.set_before(130, 64), 30);
         assert_eq!(bits.set_before(130, 7), 7);
         assert!(bits.get(129) && !bits.get(130));
+    }
+
+    #[test]
+    fn a_page_far_away_costs_a_block_and_not_what_lies_before_it() {
+        let mut bits = Bits::default();
+        let far = 40_000_000;
+        assert_eq!((bits.set(far, 3), bits.blocks.len()), (3, 2));
+        assert_eq!((bits.clear(0, far + 1), bits.blocks.len()), (1, 2));
+        assert_eq!(
+            bits.next_set(0, u64::MAX),
+            far + 1,
+            "at once: nothing is looked for behind the last block"
+        );
+        assert_eq!(
+            (
+                bits.next_set(far + 2, u64::MAX),
+                bits.clear(far + 3, u64::MAX / 2)
+            ),
+            (far + 2, 0)
+        );
+        bits.clear_all();
+        assert_eq!((bits.next_set(0, far + 9), bits.set(far, 1)), (far + 9, 1));
     }
 }
