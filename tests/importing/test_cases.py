@@ -313,12 +313,15 @@ PAGES = {
         "<p>" + "<br />\n".join(escaped(line).replace("  ", "&nbsp; ") for line in text.splitlines()) + "</p>"
     ),
     "entities alone": escaped,
+    "escaped twice": lambda text: f"<pre>{escaped(escaped(text))}</pre>",
+    "a table's edge": lambda text: "".join(f"| {line}\n" for line in text.splitlines()),
+    "times in brackets": lambda text: "".join(f"[12:00:01] {line}\n" for line in text.splitlines()),
 }
 
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("file", ["fio-none.1.json", "fio-text-syncs.txt", "sysbench-rndrw.txt"])
-def test_output_within_a_web_page_is_read_as_it_is_without(page, file, tmp_path):
+def test_output_within_a_web_page_or_a_log_is_read_as_it_is_without(page, file, tmp_path):
     text = (FILES / file).read_text()
     (tmp_path / "page.html").write_text(PAGES[page](text))
     (tmp_path / file).write_text(text)

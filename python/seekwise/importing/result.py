@@ -46,9 +46,9 @@ class ForeignError(UsageError):
 
 COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 STAMP = re.compile(
-    r"(?:\[?pod/\S{1,200}\s)?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?[ \t]|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S{1,80} \S{1,80}\[\d{1,9}\]: ?"
+    r"(?:\[?pod/\S{1,200}\s)?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?[ \t]|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S{1,80} \S{1,80}\[\d{1,9}\]: ?|\[\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\][ \t]"
 )
-SAME = re.compile(r"\[?pod/\S{1,200}\s|[\w.-]{1,80}\s{1,40}\|\s|# ")
+SAME = re.compile(r"\[?pod/\S{1,200}\s|(?:[\w.-]{1,80}\s{1,40})?\|\s|# ")
 QUOTED = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
 """Signs of quotation, which mails have before some lines only."""
 MOST_LINES = 0.9
@@ -62,11 +62,13 @@ BREAK, TAG = re.compile(r"<br\s{0,9}/?>", re.IGNORECASE), re.compile(r"</?[a-zA-
 
 
 def _of_page(text: str) -> str:
-    """The text that a web page shows: of its `<pre>` and `<code>` where it has some, without tags and entities."""
+    """The text that a web page shows: of its `<pre>` and `<code>` where it has some, without tags and entities (escaped twice by some wikis)."""
     shown = [CLOSES.split(part, maxsplit=1)[0] for part in OPENS.split(text)[1:]]
     if "<PhoronixTestSuite" in text or not (shown or BREAK.search(text) or "&quot;" in text):
         return text
-    return html.unescape(TAG.sub("", BREAK.sub("\n", "\n".join(shown) or text))).replace("\xa0", " ") + "\n"
+    return (
+        html.unescape(html.unescape(TAG.sub("", BREAK.sub("\n", "\n".join(shown) or text)))).replace("\xa0", " ") + "\n"
+    )
 
 
 def _without_log(text: str) -> str:
