@@ -93,6 +93,15 @@ def test_this_machine_can_be_shown_captured_and_shown_again(tmp_path):
     assert [device["name"] for device in here["devices"]] == [device["name"] for device in there["devices"]]
 
 
+@pytest.mark.parametrize("command", ["devices", "status", "doctor"])
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_a_tree_in_which_nothing_can_be_seen_ends_no_command_well(tmp_path, command, options):
+    (tmp_path / "sys").mkdir()
+    ended = seekwise(command, "--root", tmp_path, *options)
+    assert ended.returncode == 2
+    assert "queue/" in ended.stdout + ended.stderr or "holds nowhere a block device" in ended.stderr
+
+
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 def test_a_reader_that_goes_away_ends_the_command_quietly(options):
     command = [sys.executable, "-m", "seekwise.cli.main", "devices", *options, "--root", str(machine_path("md-raid5"))]

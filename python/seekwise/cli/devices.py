@@ -14,7 +14,7 @@ from seekwise.cli import _options, _output, _shown
 from seekwise.linux import kernel_log
 from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
-from seekwise.linux.stack import read_stack
+from seekwise.linux.stack import need_devices, read_stack
 from seekwise.report.devices import show_stack
 from seekwise.report.layout import wrapped
 
@@ -50,6 +50,7 @@ def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> No
         _ncq(boot, as_json)
         return
     stack = read_stack(root)
+    need_devices(stack)
     resolved = resolve_path(stack, path) if path else None
     if as_json:
         _shown.echo_json(devices_document(stack, resolved))

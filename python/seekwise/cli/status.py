@@ -16,7 +16,7 @@ from seekwise.cli import _options, _shown
 from seekwise.errors import Exit
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.setters import Setter
-from seekwise.linux.stack import read_stack
+from seekwise.linux.stack import need_devices, read_stack
 from seekwise.linux.tree import open_tree
 from seekwise.report.device_words import identity
 from seekwise.settings import controllers, guard_log, status
@@ -44,6 +44,7 @@ def command(path: str | None, as_json: bool, root: Path, everything: bool) -> No
     """
     tree = open_tree(root)
     stack = read_stack(tree)
+    need_devices(stack, with_settings=True)
     only = None
     if path is not None:
         resolved = resolve_path(stack, path)

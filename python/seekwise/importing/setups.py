@@ -64,19 +64,11 @@ def _by_options(measured: Sequence[Measured], first: Sequence[str]) -> list[str]
     values: dict[tuple[str, str], list[dict[str, str]]] = {}
     for key, options in zip(alike, given, strict=True):
         values.setdefault(key, []).append(options)
-    return [
-        " ".join(
-            [
-                key[0],
-                *(
-                    f"{name}={value}"
-                    for name, value in options.items()
-                    if any(other.get(name) != value for other in values[key])
-                ),
-            ]
-        )
-        for key, options in zip(alike, given, strict=True)
-    ]
+    labelled = []
+    for key, options in zip(alike, given, strict=True):
+        varied = [name for name, value in options.items() if any(other.get(name) != value for other in values[key])]
+        labelled.append(" ".join([key[0], *(f"{name}={options[name]}" for name in varied)]))
+    return labelled
 
 
 def _how(options: dict[str, Any]) -> dict[str, str]:

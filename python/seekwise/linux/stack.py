@@ -55,6 +55,13 @@ def read_stack(root: Path | Tree = Path("/")) -> Stack:
     return replace(stack, warnings=warnings(stack))
 
 
+def need_devices(stack: Stack, *, with_settings: bool = False) -> None:
+    """UsageError where a captured machine holds no block device, or none with its settings."""
+    if stack.root != Path("/") and not any(device.queue or not with_settings for device in stack.devices.values()):
+        what = "a block device's settings (queue/)" if with_settings else "a block device"
+        raise UsageError(f"{stack.root} holds nowhere {what}", hint="make one with `seekwise capture FILE.tar.gz`")
+
+
 def _natural(item: tuple[str, object]) -> tuple[object, ...]:
     """sda before sdaa before sdb would be the letters' order; disks are counted: sda … sdz, sdaa."""
     name = item[0]

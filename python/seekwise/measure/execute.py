@@ -139,9 +139,8 @@ class Pace:
         self._known_from = min(first, math.ceil(self._todo / 2)) if is_simulated else 0
         names = {name for setting in plan.settings for name in setting.values}
         if is_simulated and "raid_level" in names and not names & {"missing", "bitmap", "sync_speed_max"}:
-            self._known_from = (
-                self._todo + 1
-            )  # arrays with a failed drive follow: from 1 to 4 times as long as the trials
+            # Arrays with a failed drive follow: from 1 to 4 times as long as the trials.
+            self._known_from = self._todo + 1
         self._after_s = ANSWER_S if is_simulated else 0.0
 
     @property
