@@ -3,7 +3,6 @@
 testbed/       the VM: kernel and programs (`image.py`, `debian.py`), the guest's script, studies in it (`backend.py`)
 validate/      one module per validation level: `seekwise verify KIND FILE…`; what each datum is worth (`_basis.py`)
 calibration/   how often the judge errs            recorder.py   programs of uses, recorded for the simulator
-period_values.py  plain tables of periods, as the judge takes them
 cli/           the commands that it adds           _proof        replay, rates of machines, drive server
 (`proof/crates/`)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from seekwise import number_text
 from seekwise.judge.decision.records import with_choices
-from seekwise.judge.decision.table import UseFigure, Values
+from seekwise.judge.decision.table import UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge
 from seekwise.number_text import signed
 from seekwise.report import answered
@@ -21,19 +21,16 @@ def figure(
     use, values, *, kind="done", job="copy", purpose="throughput", work="", noise=0.01, rounds=10, role="foreground"
 ):
     rng = random.Random(4)
-    rows = []
-    for number in range(rounds):
+    periods = []
+    for _ in range(rounds):
         names = list(values)
         rng.shuffle(names)
-        for name in names:
-            value = values[name] * math.exp(rng.gauss(0, noise))
-            rows.append((name, number, math.log(value), rows[-1][0] if rows else None))
-    settings = tuple(dict.fromkeys(name for name, *_ in rows))
+        periods += [(name, values[name] * math.exp(rng.gauss(0, noise))) for name in names]
     more = kind == "done"
     metric = kind if role == "foreground" else f"background_{kind}"
     unit = "MB/s" if more else "ms"
     return UseFigure(
-        use, metric, unit, more, 0.05 if more else 0.1, Values(settings, tuple(rows)), role, "desktop", use, job, purpose, work, kind,
+        use, metric, unit, more, 0.05 if more else 0.1, values_of(periods), role, "desktop", use, job, purpose, work, kind,
     )  # fmt: skip
 
 

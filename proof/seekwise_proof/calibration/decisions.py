@@ -29,14 +29,13 @@ from numpy.typing import NDArray
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.priors import PROGRAMS
 from seekwise.judge.decision.records import Decided, with_choices
-from seekwise.judge.decision.table import Conditions, UseFigure
+from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import control, judge
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise.workload.purpose import Purpose
 from seekwise.workload.study.uses import Judged
 from seekwise_proof.calibration.score import Counts, share
-from seekwise_proof.period_values import values_of
 
 Array = NDArray[np.float64]
 Scatter = Literal["even", "bursts", "swings", "drift", "autocorrelated", "starved"]

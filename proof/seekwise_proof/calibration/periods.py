@@ -18,11 +18,10 @@ import numpy as np
 
 from seekwise.judge.decision.pairs import pairs
 from seekwise.judge.decision.priors import PROGRAMS
-from seekwise.judge.decision.table import Conditions, UseFigure
+from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import Judged, judge, log_of_share
 from seekwise.workload.study.rounds import Order
 from seekwise_proof.calibration.score import Score, of_table
-from seekwise_proof.period_values import values_of
 
 KINDS = ("autocorrelated", "drifting", "bursty", "neighbour", "carry-over")
 THRESHOLD = 0.05

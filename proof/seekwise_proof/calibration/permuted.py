@@ -13,11 +13,10 @@ import numpy as np
 
 from seekwise.judge.decision.priors import usual_of
 from seekwise.judge.decision.records import Decided, with_choices
-from seekwise.judge.decision.table import Conditions, UseFigure
+from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import control, judge
 from seekwise.workload.live_plan import CONTROL_SUFFIX
 from seekwise_proof.calibration.score import Counts
-from seekwise_proof.period_values import values_of
 
 ADDED_LOG = 0.02
 

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from seekwise.judge.decision.pairs import Pair, pairs
-from seekwise.judge.decision.table import Conditions, UseFigure
+from seekwise.judge.decision.table import Conditions, UseFigure, values_of
 from seekwise.judge.decision.verdicts import judge, log_of_share
 from seekwise.judge.rule import THRESHOLD_OF_PERIODS
-from seekwise_proof.period_values import values_of
 
 COLUMNS = ("table", "period", "start_s", "use", "setting", "metric", "value")
 TRUTH_COLUMNS = ("table", "use", "metric", "setting_a", "setting_b", "ratio")
