@@ -120,6 +120,17 @@ def test_what_a_run_of_tune_cannot_have_measured_is_said(facts, said):
     assert len(found) == 1 and said in found[0], found
 
 
+@pytest.mark.parametrize(("device", "said"), [(290e6, False), (150e6, True), (0.0, True)])
+def test_readers_that_memory_answers_are_said(device, said):
+    """A reader next to commands is there to keep the drive busy: the drive's own counters tell whether it does."""
+    (use,) = (each for each in uses.shipped() if each.name == "commands-readers")
+    made = periods(use=use.name, device=device, got=310e6)
+    for each in made:
+        each.phases[0].details["job"] = "readers"
+    found = implausible_periods(made, uses.shipped())
+    assert [f"readers got 310 MB/s and the drives read {device / 1e6:,.0f}" in each for each in found] == [True] * said
+
+
 @pytest.mark.parametrize(
     "facts", [{}, {"device": 900e6, "got": 899e6, "transport": "nvme"}, {"transport": "virtio", "device": 5e9}]
 )

@@ -29,6 +29,8 @@ STOOD_STILL_S = 1.0
 OVER_DEPTH_SWITCHED = 1.5
 """Under live switching a request counts where it ends, with all of its time: that adds to what one period held."""
 OVER_DEVICE = 1.25
+FROM_MEMORY = 2.0
+"""Programs that read files whole keep a drive busy only if it reads what they get."""
 PARTITION = re.compile(r"/dev/(?:(?:sd|vd|xvd|hd)[a-z]+\d+|(?:nvme\d+n\d+|mmcblk\d+|nbd\d+)p\d+)\b")
 
 
@@ -59,6 +61,7 @@ def implausible_periods(records: Sequence[Record], uses: Sequence[Use]) -> list[
         where = f"{setting}, {name}"
         said |= dict.fromkeys(_over_the_bus(where, mine, buses))
         use = known.get(name)
+        said |= dict.fromkeys(_from_memory(where, mine, use) if use is not None else ())
         if use is not None and use.group != NOT_OURS and all(job.pattern is not None for job in use.job):
             said |= dict.fromkeys(_over_the_load(where, mine, use))
             said |= dict.fromkeys(_powers_of_two(mine))
@@ -111,6 +114,22 @@ def _over_the_load(where: str, mine: Sequence[Record], use: Use) -> Iterator[str
             yield (
                 f"not believable: {where}, {job.name}: rate and latency make {_count(held)} requests at once (Little's law), and {asked} were "
                 "asked for"
+            )
+
+
+def _from_memory(where: str, mine: Sequence[Record], use: Use) -> Iterator[str]:
+    """Readers of whole files, which are there to keep the drives busy, that got more than the drives read."""
+    length_s = sum(float(record.conditions.get("length_s", 0.0)) for record in mine)
+    counted = [device for record in mine for device in record.conditions.get("device", {}).values()]
+    read = sum(int(device["read_bytes"]) for device in counted) / length_s if length_s > 0 else 0.0
+    for job in use.job if counted else ():
+        phases = [phase for record in mine for phase in record.phases if phase.details.get("job") == job.name]
+        elapsed_s = sum(phase.elapsed_s for phase in phases)
+        got = sum(phase.bytes for phase in phases) / elapsed_s if elapsed_s > 0 else 0.0
+        if job.program == "cat" and got > FROM_MEMORY * read:
+            yield (
+                f"{where}: {job.name} got {got / 1e6:,.0f} MB/s and the drives read {read / 1e6:,.0f}: memory answered, so the drives were less "
+                "busy than this load is meant to make them"
             )
 
 
