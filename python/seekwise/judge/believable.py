@@ -118,17 +118,15 @@ def _over_the_load(where: str, mine: Sequence[Record], use: Use) -> Iterator[str
 
 
 def _from_memory(where: str, mine: Sequence[Record], use: Use) -> Iterator[str]:
-    """Readers of whole files, which are there to keep the drives busy, that got more than the drives read."""
-    length_s = sum(float(record.conditions.get("length_s", 0.0)) for record in mine)
+    """Readers of whole files, which are there to keep the drives busy, that got more than the drives read meanwhile."""
     counted = [device for record in mine for device in record.conditions.get("device", {}).values()]
-    read = sum(int(device["read_bytes"]) for device in counted) / length_s if length_s > 0 else 0.0
+    read = sum(int(device["read_bytes"]) for device in counted)
     for job in use.job if counted else ():
-        phases = [phase for record in mine for phase in record.phases if phase.details.get("job") == job.name]
-        elapsed_s = sum(phase.elapsed_s for phase in phases)
-        got = sum(phase.bytes for phase in phases) / elapsed_s if elapsed_s > 0 else 0.0
+        phases = (phase for record in mine for phase in record.phases if phase.details.get("job") == job.name)
+        got = sum(phase.bytes for phase in phases)
         if job.program == "cat" and got > FROM_MEMORY * read:
             yield (
-                f"{where}: {job.name} got {got / 1e6:,.0f} MB/s and the drives read {read / 1e6:,.0f}: memory answered, so the drives were less "
+                f"{where}: {job.name} got {got / 1e6:,.0f} MB and the drives read {read / 1e6:,.0f}: memory answered, so the drives were less "
                 "busy than this load is meant to make them"
             )
 
