@@ -271,7 +271,8 @@ def test_a_run_on_a_virtual_drive_is_answered_alike_everywhere(db):
     refused(db, run)
 
 
-def test_an_array_to_build_is_named_alike_in_words_and_in_json():
+def test_an_array_to_build_is_named_alike_in_words_and_in_json(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
     words = ("design", "generic_1tb_sata", "--for", "random-read-1", "--drives", "4")
     texts = [CliRunner().invoke(cli, [*words, *more], catch_exceptions=False).stdout for more in ((), ("--json",))]
     document = json.loads(texts[1])

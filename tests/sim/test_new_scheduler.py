@@ -89,7 +89,8 @@ def test_a_scheduler_is_one_file_and_one_row(tmp_path: Path) -> None:
             [sys.executable, "-c", code, *words],
             cwd=tmp_path,
             env=os.environ
-            | {"PYTHONPATH": f"{python}:{proof}", "SEEKWISE_STATE": str(tmp_path / "state"), "NO_COLOR": "1"},
+            | {"PYTHONPATH": f"{python}:{proof}", "SEEKWISE_STATE": str(tmp_path / "state"), "NO_COLOR": "1"}
+            | {"SEEKWISE_DB": str(tmp_path / "records.db")},
             check=True,
             capture_output=True,
             text=True,
