@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from seekwise.cli.main import cli
 from seekwise.trace.columns import Notes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
@@ -36,7 +35,9 @@ def test_the_answer_its_evidence_and_the_next_command_stand_on_one_screen(name, 
     ]
     loops.write(tmp_path / "load.swt", notes, *programs, chunk=200)
     typed, answer, evidence = QUESTIONS[name]
-    made = CliRunner().invoke(cli, [*typed, "--db", "r.db"], catch_exceptions=False, standalone_mode=False)
+    # A program of its own: click's runner before 8.2 takes errors and progress for output.
+    command = [sys.executable, "-m", "seekwise.cli.main", *typed, "--db", "r.db"]
+    made = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = made.stdout.splitlines()
     # A line is left for the shell's prompt.
     assert len(lines) <= 23 and max(map(len, lines[:-1])) <= 80, made.stdout
