@@ -291,6 +291,7 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
         whole_drive=bool(options.get("whole_drive", False)),
         filesystem=str(options["filesystem"]) if "filesystem" in options else None,
         tags=_tags_of_host(system, found),
+        cgroup=bool(options.get("cgroup", False)),
     )
 
 

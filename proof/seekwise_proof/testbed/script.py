@@ -64,6 +64,8 @@ class Storage:
     """The threads' files lie on it; on the device itself when None."""
     tags: int | None = None
     """Of the host that the drive stands for, which `queue_depth` does not change; as many as the depth when None."""
+    cgroup: bool = False
+    """The load runs in a cgroup of its own that the io controller is on for; the kernel's threads stay in the root."""
 
     @property
     def requests(self) -> int:
@@ -228,10 +230,12 @@ def _is_ahead(load: Load, storage: Storage) -> bool:
 
 
 def _starter(load: Load, storage: Storage) -> str:
+    grouped = "grouped io " if storage.cgroup else ""
     # Through the page cache a program is held back by the kernel and its flusher, which have to get their turn.
     if _is_ahead(load, storage):
-        return AHEAD
-    return "" if load.direct or load.memory_limit_bytes is None else f"limited {load.memory_limit_bytes} "
+        return grouped + AHEAD
+    limited = "" if load.direct or load.memory_limit_bytes is None else f"limited {load.memory_limit_bytes} "
+    return grouped + limited
 
 
 def check(storage: Storage, name: str) -> None:

@@ -41,7 +41,7 @@ DRIVES_BESIDE = "drives_beside"
 REGIONS_OWN = {"region_bytes", "whole_drive"}
 """Options with which a load does not lie in regions of its threads."""
 REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive", "partition_scan")
-QUEUE_OPTIONS = ("hz", "budget", "rotational")
+QUEUE_OPTIONS = ("hz", "budget", "rotational", "cgroup")
 PARTITION_SCAN = "partition_scan"
 # So long before the load: enough for a drive to fill the buffer that it reads on into.
 SCAN_BEFORE_NS = 200_000_000

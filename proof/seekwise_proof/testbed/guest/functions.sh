@@ -61,15 +61,21 @@ counted() { # OUT: what the system's counters say
 	cat /proc/uptime /proc/stat /proc/diskstats > "$1"
 }
 
-limited() { # BYTES COMMAND…: runs a command in at most so much memory, page cache included
-	local bytes=$1
+grouped() { # CONTROLLER COMMAND…: runs a command in a cgroup of its own with that controller
+	local controller=$1
 	shift
 	if [ ! -d /run/cgroup ]; then
 		mkdir /run/cgroup
 		mount -t cgroup2 none /run/cgroup
-		echo +memory > /run/cgroup/cgroup.subtree_control
 	fi
+	echo "+$controller" > /run/cgroup/cgroup.subtree_control
 	mkdir -p /run/cgroup/load
-	echo "$bytes" > /run/cgroup/load/memory.max
-	sh -c 'echo $$ > /run/cgroup/load/cgroup.procs; exec "$@"' limited "$@"
+	[ "$controller" != memory ] || echo "$LIMIT" > /run/cgroup/load/memory.max
+	sh -c 'echo $$ > /run/cgroup/load/cgroup.procs; exec "$@"' grouped "$@"
+}
+
+limited() { # BYTES COMMAND…: runs a command in at most so much memory, page cache included
+	LIMIT=$1
+	shift
+	grouped memory "$@"
 }
