@@ -210,3 +210,23 @@ def test_a_drive_that_has_just_been_attached_gives_its_first_reader_a_head_start
         return sum(1 if row[5] == 1 else -1 for row in rows)
 
     assert ahead(scanned) > ahead(plain)
+
+
+@pytest.mark.parametrize(("kernel", "waits"), [("5.10", True), ("6.12", False)])
+def test_programs_in_a_group_of_their_own_are_waited_for_by_bfq_up_to_6_1(kernel, waits):
+    """Linux 6.1 block/bfq-iosched.c: with any group but the root every queue is idled for, from 6.2 on only with two."""
+    rates = {}
+    for scheduler in ("bfq", "mq-deadline"):
+        for cgroup in (False, True):
+            system = {"name": "ssd", "drive": "samsung_850_evo", "kernel": kernel, "options": {"cgroup": cgroup}}
+            workload = [{"operations": ["rand_read"], "threads": [8], "runtime": "500ms"}]
+            settings = (
+                {"scheduler": [scheduler], "iosched.low_latency": [0]}
+                if scheduler == "bfq"
+                else {"scheduler": [scheduler]}
+            )
+            made = records(study(system=[system], settings=settings, workload=workload))
+            rates[scheduler, cgroup] = made[0].phases[0].ios
+    assert rates["mq-deadline", True] == rates["mq-deadline", False]
+    assert (rates["bfq", True] < 0.95 * rates["bfq", False]) == waits
+    assert waits or rates["bfq", True] == rates["bfq", False]

@@ -147,6 +147,8 @@ pub struct Setup {
     pub nr_requests: u32,
     /// How long the policy had been running when time began: some of its clocks started then.
     pub age: Nanos,
+    /// Programs are in one cgroup with the io controller, the kernel's threads in the root.
+    pub cgroup: bool,
     /// Tunables that differ from their default.
     pub values: Values,
 }
@@ -167,6 +169,7 @@ impl Setup {
             host_tags: 1,
             nr_requests: 128,
             age: Nanos::from_secs(10),
+            cgroup: false,
             values: Values::default(),
         }
     }

@@ -25,6 +25,11 @@ pub fn words(requests: impl IntoIterator<Item = RequestId>) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessId(pub u32);
 
+impl ProcessId {
+    /// The first number of the kernel's own threads: md, flusher, journal. Programs have smaller ones.
+    pub const KERNEL: u32 = 1 << 20;
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     Read,

@@ -220,6 +220,7 @@ impl MemberQueues {
         setup.depth_device = below.depth;
         setup.host_tags = below.tags;
         setup.nr_requests = numbers.nr_requests;
+        setup.cgroup = queue.cgroup;
         for (name, &value) in &queue.tunables {
             let value = i128::from(value);
             let known = entry.parameters;

@@ -6,7 +6,7 @@
 use super::queue::{Process, Reason};
 use super::waiting::Slot;
 use super::Bfq;
-use crate::request::{Request, RequestId};
+use crate::request::{ProcessId, Request, RequestId};
 use seekwise_units::Nanos;
 
 /// A request for a queue that is waited for and below this size may be joined by others. Linux 5.10 to 6.12: bfq_rq_enqueued.
@@ -101,6 +101,7 @@ impl Bfq {
         let priority = request.priority;
         let process = self.processes.index_or_insert(request.process, || Process {
             priority,
+            grouped: self.settings.cgroup && request.process.0 < ProcessId::KERNEL,
             ..Process::default()
         }) as u32;
         let index = match self.settled_queue(request, process) {
@@ -266,11 +267,8 @@ impl Bfq {
     /// After an arrival at the queue that is waited for: stop waiting, unless the request may still grow.
     #[inline]
     pub(super) fn stop_waiting_for(&mut self, index: u32, sectors: u64) {
-        if self.in_service != Some(index) {
-            return;
-        }
         let queue = &self.queues[index as usize];
-        if !queue.awaited {
+        if self.in_service != Some(index) || !queue.awaited {
             return;
         }
         let small = queue.waiting.sorted.len() == 1 && sectors < SMALL_SECTORS;

@@ -20,9 +20,11 @@ const IN_TIME_ENOUGH: u32 = 120;
 const WATCH_WINDOW: Nanos = Nanos::from_millis(200);
 
 impl Bfq {
-    /// Several classes busy, or weights differ to the disadvantage of `index`?
+    /// Several classes busy, weights that differ to the disadvantage of `index`, or groups with requests?
     pub(super) fn is_asymmetric_for(&self, index: u32) -> bool {
-        self.service.weights_differ_for(index) || {
+        let [root, group] = self.pending;
+        let groups = group > 0 && (root > 0 || !self.generation.since_6_2);
+        groups || self.service.weights_differ_for(index) || {
             let classes = self.busy.map(|count| u32::from(count > 0));
             classes[0] + classes[1] + classes[2] > 1
         }

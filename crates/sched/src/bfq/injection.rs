@@ -9,9 +9,8 @@ use seekwise_units::Nanos;
 
 /// Wake-ups in a row that make a waker, 5.12 on.
 const WAKES_ENOUGH: u32 = 3;
-/// A wake-up follows a completion within this time: 5.12 on, before.
+/// A wake-up follows a completion within this time: 5.12 on.
 const WAKE_TIME: Nanos = Nanos::from_millis(4);
-const WAKE_TIME_BEFORE: Nanos = Nanos::from_micros(200);
 /// Detection starts anew after this many times slice_idle.
 const WAKE_SPAN: u64 = 128;
 /// A large request on flash, in sectors. Linux 5.10 to 6.12: BFQQ_SECT_THR_NONROT.
@@ -54,19 +53,16 @@ impl Bfq {
         let since = self
             .now
             .saturating_sub(self.rate.last_completion.unwrap_or_default());
-        let new = self.generation.since_5_12;
-        let limit = if new { WAKE_TIME } else { WAKE_TIME_BEFORE };
-        if self.queues[index as usize].habit.short_think || since >= limit {
+        // Before 5.12 a waker is never injected: the kernel asks for a waiting request of the wrong queue, the one that is empty.
+        if !self.generation.since_5_12
+            || self.queues[index as usize].habit.short_think
+            || since >= WAKE_TIME
+        {
             return;
         }
         let span = self.settings.slice_idle.0.saturating_mul(WAKE_SPAN);
         let now = self.now;
         let queue = &mut self.queues[index as usize];
-        if !new {
-            // A waker that was confirmed stays until another queue takes its place. It is never injected: the kernel asks
-            // for a waiting request of the wrong queue, the one that is empty.
-            return;
-        }
         if queue.waker_maybe != Some(completed) || now.0 > queue.wakes_since.0.saturating_add(span)
         {
             queue.waker_maybe = Some(completed);

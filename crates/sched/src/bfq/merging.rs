@@ -87,6 +87,7 @@ impl Bfq {
         let class = self.service.get(index).class;
         !self.is_too_old_to_merge(other)
             && class == self.service.get(other).class
+            && queue.grouped == partner.grouped
             && class != CLASS_IDLE
             && !queue.is_seeky()
             && !partner.is_seeky()
@@ -207,6 +208,7 @@ impl Bfq {
             self.queues[*last as usize].created + rest >= tick
                 && other.weight_base == entity.weight_base
                 && other.class == entity.class
+                && self.queues[*last as usize].grouped == self.queues[index as usize].grouped
         });
         let Some(partner) = partner else {
             self.last_created = Some(index);

@@ -10,8 +10,9 @@
 //!
 //! Modelled:      weights from I/O priorities, classes, budgets and their feedback, time charging, peak rate ([`rate`]), idling,
 //!                injection and wakers, weight raising, bursts, close and stable merges, splits, tag limits by kind of request;
-//!                kernels 5.10, 6.1 and 6.12 where they differ ([`parameters::BfqGeneration`]).
-//! Not modelled:  groups (cgroups), several actuators, requests inserted at the
+//!                kernels 5.10, 6.1 and 6.12 where they differ ([`parameters::BfqGeneration`]); one group of programs next to the root's
+//!                threads, as far as it decides who is waited for.
+//! Not modelled:  weights and trees of groups, several actuators, requests inserted at the
 //!                head; the queue merge that a bio causes before it becomes a request is found at insertion.
 //! Source:        behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c and block/bfq-wf2q.c.
 
@@ -99,6 +100,8 @@ pub struct Bfq {
     /// Busy queues by class, and raised ones.
     busy: [u32; CLASSES],
     raised_busy: u32,
+    /// Queues of the root and of the group that have requests, waiting or in flight.
+    pending: [u32; 2],
     max_budget: i64,
     /// Decaying count of slots.
     slots_served: u32,
@@ -152,6 +155,7 @@ impl Bfq {
             in_service: None,
             busy: [0; CLASSES],
             raised_busy: 0,
+            pending: [0; 2],
             max_budget: settings.max_budget.unwrap_or(BUDGET_MAX_DEFAULT),
             slots_served: 0,
             slot_since: Nanos::ZERO,
@@ -246,14 +250,14 @@ impl Bfq {
         if queue.in_flight == 0 {
             if !queue.busy {
                 queue.timeout = self.tick;
+                self.pending[usize::from(queue.grouped)] -= 1;
                 self.service.untally(index);
             }
             if queue.check_soft
                 && queue.is_empty()
                 && self.service.get(index).coefficient != weight_raising::RAISED
             {
-                let next = self.soft_next(&self.queues[index as usize]);
-                self.queues[index as usize].soft_next = next;
+                self.renew_soft_next(index);
             }
         }
         if self.in_service == Some(index) {

@@ -56,6 +56,9 @@ pub struct BfqGeneration {
     /// 5.19: the first request of a process counts, not of a queue, when wakers and service times are watched; only waiting requests are
     /// work, not busy queues without any (bfq_has_work).
     pub since_5_19: bool,
+    /// 6.2: a group that is alone with requests is no reason to wait, and the root counts as one (Y. Kuai, "do not idle if only one group is
+    /// activated").
+    pub since_6_2: bool,
     /// 6.9: time stands still from the allocation of a request to its dispatch, so that a queue is created and gets its first
     /// request in the same nanosecond, one before its imagined last completion: that counts as an endless think time.
     pub since_6_9: bool,
@@ -69,6 +72,7 @@ impl BfqGeneration {
             since_5_13: kernel.at_least(5, 13, 0),
             since_5_17: kernel.at_least(5, 17, 0),
             since_5_19: kernel.at_least(5, 19, 0),
+            since_6_2: kernel.at_least(6, 2, 0),
             since_6_9: kernel.at_least(6, 9, 0),
         }
     }
@@ -78,6 +82,7 @@ impl BfqGeneration {
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub rotational: bool,
+    pub cgroup: bool,
     pub slice_idle: Nanos,
     /// In whole ticks.
     pub slice_idle_ticks: i64,
@@ -125,6 +130,7 @@ impl Settings {
         }
         Self {
             rotational: setup.rotational,
+            cgroup: setup.cgroup,
             slice_idle,
             slice_idle_ticks: setup.kernel.jiffies(slice_idle) as i64,
             fifo_expire_sync: Nanos::from_millis(get("fifo_expire_sync")),

@@ -122,6 +122,8 @@ pub struct Saved {
 pub struct Queue {
     pub alive: bool,
     pub sync: bool,
+    /// Its process's group; one without a process to itself is that of the first.
+    pub grouped: bool,
     pub busy: bool,
     /// The one process that submits to it.
     pub owner: Option<u32>,
@@ -181,6 +183,7 @@ impl Queue {
         Self {
             alive: true,
             sync: false,
+            grouped: false,
             busy: false,
             owner: None,
             processes: 0,
@@ -253,6 +256,8 @@ impl Queue {
 #[derive(Clone, Debug, Default)]
 pub struct Process {
     pub priority: Priority,
+    /// In the group of programs, not in the root.
+    pub grouped: bool,
     pub sync: Option<u32>,
     pub asynchronous: Option<u32>,
     /// Requests, waiting or in flight.
@@ -297,6 +302,7 @@ impl Bfq {
         };
         let queue = Queue {
             sync,
+            grouped: self.processes[process as usize].grouped,
             just_created: sync,
             budget_max: 2 * self.max_budget_believed() / 3,
             ..Queue::new(self.tick, waiting, habit)

@@ -104,6 +104,7 @@ impl Bfq {
         let in_time = core::mem::take(&mut queue.may_resume);
         queue.busy = true;
         let idle = queue.in_flight == 0;
+        self.pending[usize::from(queue.grouped)] += u32::from(idle);
         self.service.activate(index, in_time);
         self.busy[self.service.get(index).class as usize] += 1;
         if self.is_raised(index) {
@@ -124,6 +125,7 @@ impl Bfq {
         }
         self.service.deactivate(index, expiring);
         if idle {
+            self.pending[usize::from(self.queues[index as usize].grouped)] -= 1;
             self.service.untally(index);
         }
     }
@@ -238,8 +240,7 @@ impl Bfq {
                 if queue.in_flight > 0 {
                     queue.check_soft = true;
                 } else if self.measures_softness(index) {
-                    let next = self.soft_next(&self.queues[index as usize]);
-                    self.queues[index as usize].soft_next = next;
+                    self.renew_soft_next(index);
                 }
             }
         }

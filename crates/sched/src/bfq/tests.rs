@@ -65,6 +65,59 @@ fn the_nearest_request_ahead_goes_first_and_the_way_back_costs_double() {
     assert_eq!(order, [4, 2, 3, 1]);
 }
 
+/// On flash that queues, a random reader's request is done while another process waits: what comes next, unless the drive is kept idle for the reader.
+fn next_beside_a_reader(kernel: &str, cgroup: bool, other: u32) -> Option<RequestId> {
+    let mut setup = setup(&format!("{kernel}-hz250"));
+    setup
+        .values
+        .set("bfq", PARAMETERS, &setup.kernel, "low_latency", 0)
+        .unwrap();
+    (setup.rotational, setup.cgroup) = (false, cgroup);
+    let mut bfq = Bfq::new(&setup);
+    bfq.queueing = Some(true);
+    let mine = of(1, 0, 1 << 20);
+    bfq.insert(Nanos(0), &mine);
+    assert_eq!(bfq.dispatch(Nanos(0)), Some(mine.id));
+    // Late enough that the two queues are no burst, which would be merged.
+    bfq.insert(Nanos(900 * MS), &of(other, 1, 1 << 30));
+    bfq.complete(Nanos(901 * MS), &mine);
+    bfq.dispatch(Nanos(901 * MS))
+}
+
+#[test]
+fn a_lone_group_is_waited_for_until_6_2_and_from_then_on_two_are() {
+    let (program, journal) = (2, ProcessId::KERNEL + 17);
+    for (kernel, cgroup, other, waits) in [
+        ("6.1", false, program, false),
+        ("5.10", true, program, true),
+        ("6.1", true, program, true),
+        ("6.12", true, program, false),
+        ("6.1", true, journal, true),
+        ("6.12", true, journal, true),
+        ("6.12", false, journal, false),
+    ] {
+        let next = next_beside_a_reader(kernel, cgroup, other);
+        assert_eq!(next.is_none(), waits, "{kernel}, {cgroup}, {other}");
+    }
+}
+
+#[test]
+fn a_group_without_requests_lets_the_root_go_on() {
+    for kernel in ["6.1", "6.12"] {
+        let mut setup = setup(&format!("{kernel}-hz250"));
+        setup.cgroup = true;
+        let mut bfq = Bfq::new(&setup);
+        serve(&mut bfq, 0, &of(1, 0, 8), MS);
+        let away = 60_000 * MS;
+        while let Some(at) = bfq.timer().filter(|at| at.0 < away) {
+            bfq.fire(at);
+        }
+        assert_eq!(bfq.pending, [0, 0], "{kernel}");
+        serve(&mut bfq, away, &of(ProcessId::KERNEL, 1, 8), MS);
+        assert!(!bfq.is_asymmetric_for(queue_of(&bfq, ProcessId::KERNEL)));
+    }
+}
+
 #[test]
 fn metadata_goes_before_data() {
     let mut bfq = plain("6.1");

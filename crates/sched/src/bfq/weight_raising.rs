@@ -6,7 +6,7 @@
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c.
 
 use super::parameters::WEIGHT_DEFAULT;
-use super::queue::{Queue, LONG_AGO};
+use super::queue::LONG_AGO;
 use super::Bfq;
 
 /// Linux 5.10 to 6.12: bfq_wr_coeff.
@@ -40,11 +40,6 @@ impl Bfq {
         self.rate
             .raise_ticks()
             .clamp(self.settings.raise_min_ticks, self.settings.raise_max_ticks)
-    }
-
-    fn set_coefficient(&mut self, index: u32, coefficient: u32) {
-        let entity = self.service.get_mut(index);
-        entity.coefficient = coefficient;
     }
 
     /// Judges a request that arrives at a queue without any.
@@ -86,31 +81,28 @@ impl Bfq {
             if arrival.interactive {
                 raise.service = 0;
                 raise.span = span;
-                self.set_coefficient(index, RAISED);
+                self.service.get_mut(index).coefficient = RAISED;
             } else {
                 raise.interactive_since = LONG_AGO;
                 raise.span = soft_span;
-                self.set_coefficient(index, RAISED * SOFT_FACTOR);
+                self.service.get_mut(index).coefficient = RAISED * SOFT_FACTOR;
             }
             let small = 2 * self.min_budget();
             let entity = self.service.get_mut(index);
             entity.budget = entity.budget.min(small);
         } else if arrival.interactive {
             self.queues[index as usize].raise.span = self.raise_span();
-            self.set_coefficient(index, RAISED);
+            self.service.get_mut(index).coefficient = RAISED;
         } else if burst {
-            self.set_coefficient(index, 1);
+            self.service.get_mut(index).coefficient = 1;
         } else if arrival.soft {
             let raise = &mut self.queues[index as usize].raise;
-            let becomes_soft = raise.span != soft_span;
-            if becomes_soft {
+            if raise.span != soft_span {
                 raise.interactive_since = raise.since;
                 raise.span = soft_span;
+                self.service.get_mut(index).coefficient = RAISED * SOFT_FACTOR;
             }
             raise.since = tick;
-            if becomes_soft {
-                self.set_coefficient(index, RAISED * SOFT_FACTOR);
-            }
         }
     }
 
@@ -122,7 +114,7 @@ impl Bfq {
         }
         let span = self.raise_span();
         self.queues[index as usize].raise.span = span;
-        self.set_coefficient(index, RAISED);
+        self.service.get_mut(index).coefficient = RAISED;
         self.service.get_mut(index).changed = true;
         self.raised_busy += 1;
     }
@@ -144,24 +136,16 @@ impl Bfq {
         entity.changed = true;
     }
 
-    fn back_to_interactive(&mut self, index: u32) {
-        let span = self.raise_span();
-        let raise = &mut self.queues[index as usize].raise;
-        raise.span = span;
-        raise.since = raise.interactive_since;
-        let entity = self.service.get_mut(index);
-        entity.coefficient = RAISED;
-        entity.changed = true;
-    }
-
     /// A soft real-time period is over: an interactive one may still be running.
     pub(super) fn end_soft(&mut self, index: u32) {
-        let since = self.queues[index as usize].raise.interactive_since;
-        if since + self.raise_span() < self.tick {
-            self.end_raising(index);
-        } else {
-            self.back_to_interactive(index);
+        let span = self.raise_span();
+        let raise = &mut self.queues[index as usize].raise;
+        if raise.interactive_since + span < self.tick {
+            return self.end_raising(index);
         }
+        (raise.span, raise.since) = (span, raise.interactive_since);
+        let entity = self.service.get_mut(index);
+        (entity.coefficient, entity.changed) = (RAISED, true);
     }
 
     /// After a dispatch from the queue in service: has its raising to end?
@@ -192,14 +176,12 @@ impl Bfq {
 
     /// The tick before which a next request would make the queue's rate too high for soft real-time.
     #[inline]
-    pub(super) fn soft_next(&self, queue: &Queue) -> i64 {
-        let at_rate = queue
-            .busy_since
-            .saturating_add(self.settings.hz.saturating_mul(queue.busy_service) / SOFT_RATE_MAX);
-        queue
-            .soft_next
-            .max(at_rate)
-            .max(self.tick + self.settings.slice_idle_ticks + 4)
+    pub(super) fn renew_soft_next(&mut self, index: u32) {
+        let queue = &mut self.queues[index as usize];
+        let ticks = self.settings.hz.saturating_mul(queue.busy_service) / SOFT_RATE_MAX;
+        let at_rate = queue.busy_since.saturating_add(ticks);
+        let at_once = self.tick + self.settings.slice_idle_ticks + 4;
+        queue.soft_next = queue.soft_next.max(at_rate).max(at_once);
     }
 
     /// Before 5.12 a queue that is raised as interactive is not measured.

@@ -90,7 +90,7 @@ impl DeviceSpec {
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
     pub scheduler: String,
@@ -106,6 +106,9 @@ pub struct QueueSpec {
     pub rotational: Option<bool>,
     /// The driver takes a budget before it asks the scheduler (SCSI, SATA). Otherwise one request is taken ahead (NVMe, virtio, null_blk).
     pub budget: Option<bool>,
+    /// Programs are in a cgroup of their own that the io controller is on for (a systemd service with `IOWeight=`, a container); only bfq has groups.
+    #[serde(default)]
+    pub cgroup: bool,
     /// Write-back throttling target in µs; 0 turns it off; absent: the kernel's default (75000 rotational, 2000 otherwise; off below 4.10).
     pub wbt_lat_usec: Option<u64>,
 }
@@ -116,14 +119,7 @@ impl QueueSpec {
         Self {
             scheduler: scheduler.to_owned(),
             kernel: kernel.to_owned(),
-            hz: None,
-            tunables: BTreeMap::new(),
-            nr_requests: None,
-            max_sectors_kb: None,
-            nomerges: 0,
-            rotational: None,
-            budget: None,
-            wbt_lat_usec: None,
+            ..Self::default()
         }
     }
 }
