@@ -218,7 +218,7 @@ def test_programs_in_a_group_of_their_own_are_waited_for_by_bfq_up_to_6_1(kernel
     rates = {}
     for scheduler in ("bfq", "mq-deadline"):
         for cgroup in (False, True):
-            system = {"name": "ssd", "drive": "samsung_850_evo", "kernel": kernel, "options": {"cgroup": cgroup}}
+            system = {"name": "ssd", "drive": "intel_p3700", "kernel": kernel, "options": {"cgroup": cgroup}}
             workload = [{"operations": ["rand_read"], "threads": [8], "runtime": "500ms"}]
             settings = (
                 {"scheduler": [scheduler], "iosched.low_latency": [0]}
