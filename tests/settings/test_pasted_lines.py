@@ -228,6 +228,21 @@ def test_a_sos_report_of_an_older_sos_has_sizes_mounts_and_a_status_of_its_own(t
     assert done.exit_code == 2, "most checks could not look"
 
 
+def test_a_rule_for_scsi_disks_says_nothing_of_maps_and_virtual_disks(tmp_path):
+    """Of a map over LUNs the read-ahead stays, whatever a rule for the array's paths says (Nutanix, NetApp, Pure)."""
+    made = unpacked("multipath", tmp_path)
+    rules = 'ACTION=="add|change", SUBSYSTEM=="block", SUBSYSTEMS=="scsi", ATTRS{vendor}=="NETAPP  ", ATTR{bdi/read_ahead_kb}="32768"\n'
+    rules += 'ACTION=="add|change", KERNEL=="sd*|dm-*", ATTRS{vendor}=="NETAPP", ATTR{queue/max_sectors_kb}="512"\n'
+    made.add({"/etc/udev/rules.d/99-paths.rules": rules})
+    shown = CliRunner().invoke(cli, ["status", "--all", "--root", str(tmp_path)]).stdout
+    said = {
+        text.split()[0]: "paths.rules:" in text
+        for text in shown.split("\n\n")
+        if text.startswith(("dm-0", "vda", "sda"))
+    }
+    assert said == {"dm-0": False, "sda": True, "vda": False}
+
+
 KERNELS = {"4.18.0-305.el8.x86_64": "none", "4.18.0-348.el8.x86_64": "mq-deadline", "4.18.0-240.el8.x86_64": "mq-deadline", "5.14.0-70.el9.x86_64": "mq-deadline"}  # fmt: skip
 
 
