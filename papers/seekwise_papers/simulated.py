@@ -67,9 +67,7 @@ class SimulatedResults:
         setup = setup_of(query.system, query.options)
         repeats = [setup.repeat] if setup.repeat is not None else range(1, setup.repeats + 1)
         try:
-            return [
-                trials.spec(setup, query.operation, query.scheduler, query.threads, seed=repeat) for repeat in repeats
-            ]
+            return [setup.trial(query.operation, query.scheduler, query.threads, repeat) for repeat in repeats]
         except NotModelled as missing:
             raise NotModelled(f"{missing} ({query.describe()})") from None
 
@@ -116,7 +114,7 @@ class SimulatedResults:
     def _scenario_minutes(self, name: str, setup: PublishedSystem, options: tuple[Option, ...]) -> float:
         """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind
         it."""
-        if setup.engine is not None or setup.memory_bytes is None:
+        if setup.workload.engine is not None or setup.load.memory_limit_bytes is None:
             raise NotModelled("how long a scenario takes where the program is not tiotest")
         measurements = [(policy, threads) for policy in setup.schedulers for threads in setup.threads]
         queries = [
@@ -178,7 +176,9 @@ def _metrics(document: dict[str, Any], result: Reported) -> dict[str, float]:
 
 
 def _bytes_of_a_thread(setup: PublishedSystem, operation: str) -> int:
-    return (setup.random_ios or 1000) * setup.block_bytes if operation.startswith("rand") else setup.file_bytes
+    return (
+        (setup.random_ios or 1000) * setup.load.block_bytes if operation.startswith("rand") else setup.load.size_bytes
+    )
 
 
 def _disk(name: str) -> dict[str, Any]:
@@ -230,31 +230,38 @@ DRIVE_QUANTITIES = {
 
 
 def _ram_mb(setup: PublishedSystem) -> float:
-    if setup.memory_bytes is None:
+    if setup.load.memory_limit_bytes is None:
         raise NotModelled("the memory of a system whose study bypasses the page cache")
-    return setup.memory_bytes / MIB
+    return setup.load.memory_limit_bytes / MIB
 
 
 def _ncq_depth(setup: PublishedSystem) -> float:
     """As the kernel prints it; a drive behind a hardware controller is not the kernel's to count."""
-    if setup.controller is not None:
+    if setup.system.controller is not None:
         raise NotModelled("the queue of a drive behind a hardware controller")
-    depth = drive_model(setup.drive).get("ncq_depth") or drive_model(setup.drive).get("queue_depth") or 1
+    model = drive_model(str(setup.system.drive))
+    depth = model.get("ncq_depth") or model.get("queue_depth") or 1
     return max(0.0, float(depth) - NCQ_KEPT_BACK) if setup.ncq else 0.0
 
 
 def _test_area_percent(setup: PublishedSystem) -> float:
     """Files of a fresh file system follow each other; the indirect blocks among them are a thousandth."""
-    whole = {"raid0": setup.drives, "raid5": setup.drives - 1, "raid6": setup.drives - 2, "raid10": setup.drives / 2}
-    sectors = drive_model(setup.drive).get("capacity_sectors")
+    system = setup.system
+    whole = {
+        "raid0": system.drives,
+        "raid5": system.drives - 1,
+        "raid6": system.drives - 2,
+        "raid10": system.drives / 2,
+    }
+    sectors = drive_model(str(system.drive)).get("capacity_sectors")
     if sectors is None:
-        raise NotModelled(f"the capacity of {setup.drive}")
-    member = min(sectors * 512, setup.partition_bytes or math.inf)
-    return float(100 * max(setup.threads) * setup.file_bytes / (whole.get(setup.level or "", 1) * member))
+        raise NotModelled(f"the capacity of {system.drive}")
+    member = min(sectors * 512, int(system.options.get("partition_gib", 0)) * 2**30 or math.inf)
+    return float(100 * max(setup.threads) * setup.load.size_bytes / (whole.get(system.raid_level or "", 1) * member))
 
 
 SYSTEM_QUANTITIES = {
-    "file_mb": lambda setup: setup.file_bytes / MIB,
+    "file_mb": lambda setup: setup.load.size_bytes / MIB,
     "ram_mb": _ram_mb,
     # One measurement is one run of the program: a scheduler at a thread count, all operations.
     "scenario_measurements": lambda setup: float(len(setup.schedulers) * len(setup.threads)),

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
-from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, MIB, NotModelled, Setup, of_system
+from seekwise.simulate.setups import trials
+from seekwise.simulate.setups.setup import MIB, NotModelled, Setup
 from seekwise.workload.study import starters
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.plan import Load
 from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.study import Study, System
 from seekwise_papers.queries import Option
 
 ARTICLE = "article-2008"
+HZ_DEFAULT = 250
 REPEATS_LEAST = 5
 """One seed leaves it to chance on which side of a tie's 3 % a figure falls."""
 # Names of drives in the language (names of devices.toml); the program's models go by the same ids.
@@ -34,13 +39,54 @@ class PublishedSystem(Setup):
     @classmethod
     def from_study(cls, study: Study, system: System) -> PublishedSystem:
         """A system under the first workload of its study."""
+        workload = resolve(study.workload[0])
+        load = Load(
+            name="published",
+            block_bytes=workload.block_bytes[0],
+            direct=workload.direct,
+            size_bytes=workload.size,
+            memory_limit_bytes=workload.memory_limit[0] if workload.memory_limit else None,
+        )
         return cls(
-            **vars(of_system(study, system)),
+            system=system,
+            workload=workload,
+            load=load,
             repeats=max(study.design.blocks, REPEATS_LEAST),
             wait_s=study.design.wait,
-            threads=tuple(resolve(study.workload[0]).threads),
+            threads=tuple(workload.threads),
             schedulers=tuple(str(scheduler) for scheduler in study.settings.get("scheduler", ())),
         )
+
+    def trial(self, operation: str, scheduler: str, threads: int, seed: int) -> str:
+        """The simulator's trial as text. Raises NotModelled."""
+        return trials.spec(replace(self.under(threads=threads), values={"scheduler": scheduler}), operation, seed)
+
+    def under(self, **load: Any) -> PublishedSystem:
+        """With another load."""
+        return replace(self, load=replace(self.load, **load))
+
+    def of(self, **system: Any) -> PublishedSystem:
+        """As another system."""
+        return replace(self, system=self.system.model_copy(update=system))
+
+    def where(self, **options: Value) -> PublishedSystem:
+        """With other options of the system."""
+        return self.of(options={**self.system.options, **options})
+
+    @property
+    def chunk_kib(self) -> int | None:
+        """None without stripes, or where nobody says."""
+        return self.system.chunk_kib[0] if self.system.chunk_kib else None
+
+    @property
+    def ncq(self) -> bool:
+        """Whether drives take several commands."""
+        return self.system.options.get("ncq", "on") == "on"
+
+    @property
+    def hz(self) -> int:
+        """Ticks of the kernel per second."""
+        return int(self.system.options.get("hz", HZ_DEFAULT))
 
 
 @cache
@@ -78,29 +124,29 @@ def setup_of(name: str, options: tuple[Option, ...] = ()) -> PublishedSystem:
 def _with(setup: PublishedSystem, option: str, value: str | float) -> PublishedSystem:
     match option:
         case "ncq":
-            return replace(setup, ncq=value == "on")
+            return setup.where(ncq=value)
         case "bs":
-            return replace(setup, block_bytes=round(float(value) * 1024))
+            return setup.under(block_bytes=round(float(value) * 1024))
         case "chunk":
             if setup.level not in ("raid0", "raid5", "raid10"):
                 raise NotModelled("a chunk size means nothing without stripes")
-            return replace(setup, chunk_kib=_whole(option, value))
+            return setup.of(chunk_kib=[_whole(option, value)])
         case "ram":
-            return replace(setup, memory_bytes=round(float(value) * MIB))
+            return setup.under(memory_limit_bytes=round(float(value) * MIB))
         case "drive":
             if value not in DRIVES:
                 raise NotModelled(f"there is no drive `{str(value)[:40]}`")
-            return replace(setup, drive=str(value))
+            return setup.of(drive=str(value))
         case "kernel":
-            return replace(setup, kernel=str(value))
+            return setup.of(kernel=str(value))
         case "controller":
-            return replace(setup, controller=str(value))
+            return setup.of(controller=str(value))
         case "storage":
-            return replace(setup, on_volume=value == "lvm_ext4")
+            return setup.where(volume=value)
         case "tool":
-            if setup.engine is None:
+            if setup.workload.engine is None:
                 raise NotModelled(f"{value} on this system is not modelled")
-            return replace(setup, samples=GNOME_DISKS_SAMPLES if value == "gnome-disks" else None)
+            return setup.under(program=str(value))
         case "repeat":
             return replace(setup, repeat=_whole(option, value))
     raise NotModelled(f"the option `{option}` is not modelled")

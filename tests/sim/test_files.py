@@ -56,6 +56,14 @@ def test_settings_of_the_queue_reach_the_files():
     assert record.load["specs"]["rand_read"]["cell"]["queue"]["tunables"] == {"writes_starved": 5}
 
 
+@pytest.mark.parametrize("array", [{}, {"drives": 4, "raid_level": "raid10", "chunk_kib": 64}])
+def test_the_depth_of_a_load_reaches_a_volume_without_files(array):
+    load = {"operations": ["rand_read"], "engine": "libaio", "runtime": "1s", "size": "1g"}
+    on_volume = {"options": {"volume": "lvm_ext4", "partition_gib": 40}, **array}
+    (one,), (many,) = (throughputs({**load, "iodepth": depth}, **on_volume) for depth in (1, 16))
+    assert many > 4 * one
+
+
 def test_latencies_of_files_have_percentiles():
     for cache in ({}, BUFFERED):
         (record,) = records({"operations": ["rand_read"], "random_ios": 500, **cache})

@@ -21,7 +21,7 @@ def asked(**given) -> Query:
 
 def test_the_four_phases_of_tiotest_are_one_run_of_which_each_question_takes_its_own():
     setup = setup_of("st3250620ns")
-    documents = [json.loads(trials.spec(setup, operation, "noop", 4, 1)) for operation in trials.TIOTEST_ORDER]
+    documents = [json.loads(setup.trial(operation, "noop", 4, 1)) for operation in trials.TIOTEST_ORDER]
     assert [document["report"] for document in documents] == [0, 1, 2, 3]
     assert all(document["cell"] == documents[0]["cell"] for document in documents)
     assert [phase["jobs"][0]["fsync"] for phase in documents[0]["cell"]["phases"]] == [True, True, False, False]
@@ -80,7 +80,7 @@ def test_ticks_are_printed_by_kernels_that_count_them_alone():
 
 def test_phases_of_one_run_over_files_are_simulated_once():
     setup = setup_of("st3250620ns")
-    texts = [trials.spec(setup, operation, "noop", 1, 1) for operation in trials.TIOTEST_ORDER]
+    texts = [setup.trial(operation, "noop", 1, 1) for operation in trials.TIOTEST_ORDER]
     told = []
     results = trials.raw(texts, 2, lambda done, of: told.append((done, of)))
     assert told == [(len(texts), len(texts))]
@@ -89,9 +89,9 @@ def test_phases_of_one_run_over_files_are_simulated_once():
 
 def test_a_shortened_write_pass_behind_a_controller_with_a_write_cache_is_as_fast_as_a_whole_one():
     documents = []
-    setup = replace(setup_of("B"), file_bytes=500 * 2**20)
+    setup = setup_of("B").under(size_bytes=500 * 2**20, threads=2)
     for span_bytes in (None, 200 * 2**20):
-        document = trials._on_files(setup, "seq_write", "noop", 2, 1)
+        document = trials.on_files(replace(setup, values={"scheduler": "noop"}), "seq_write", 1)
         documents.append(json.dumps(trials.shortened(document, setup, span_bytes)))
     assert json.loads(documents[1])["whole"] == 2.5
     throughputs = [result["rate"] for result in simulated.run(documents, 2)]
@@ -109,7 +109,7 @@ def test_what_a_write_cache_holds_at_the_end_of_a_part_lengthens_it_to_the_pace_
 
 def test_a_shortened_reading_pass_finds_what_a_whole_writing_pass_would_have_left():
     """The machine is idle before it, as long as the rest of the writing pass would have taken."""
-    document = json.loads(trials.spec(setup_of("B"), "seq_read", "noop", 2, 1))
+    document = json.loads(setup_of("B").trial("seq_read", "noop", 2, 1))
     phases = document["cell"]["phases"]
     whole = document["whole"]
     assert [phase.get("idle") for phase in phases] == [None, None, {"phase": 0, "times": whole - 1}, None]

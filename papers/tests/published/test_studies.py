@@ -6,7 +6,6 @@ import pytest
 
 from seekwise.errors import UsageError
 from seekwise.simulate import storage_trials
-from seekwise.simulate.setups import trials
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import parse, starters
 from seekwise.workload.study import plan as plans
@@ -46,4 +45,4 @@ def test_a_combination_of_a_study_and_a_question_to_the_world_are_the_same_run()
     setting = next(each for each in plan.settings if each.label == "deadline")
     phase_requests = storage_trials.phase_requests(study, backend.systems["S5"], combination, setting, 7)
     asked = next(request for request in phase_requests if request.operation == "seq_read")
-    assert asked.spec == trials.spec(setup_of("S5"), "seq_read", "deadline", 4, 7)
+    assert asked.spec == setup_of("S5").trial("seq_read", "deadline", 4, 7)

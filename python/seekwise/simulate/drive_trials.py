@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from seekwise import controllers
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.number_text import either
 from seekwise.simulate import arrays, use_programs, use_trials
@@ -195,7 +194,7 @@ class DriveTrials:
                 else with_background(answered, load, thread, answered["operation"])
             )
         ]
-        return record_of(run_id, plan, attempt, phases, result, kept, _card(spec))
+        return record_of(run_id, plan, attempt, phases, result, kept, spec["device"])
 
 
 def stack_lines(answer: Described, compared: Sequence[dict[str, Value]] = (), drives: int = 1) -> tuple[str, ...]:
@@ -217,12 +216,6 @@ def stack_lines(answer: Described, compared: Sequence[dict[str, Value]] = (), dr
     if not varied & {"raid_level", "drives", "layout", "missing"}:
         parts += [size, f"survives {counted(array['survives_failures'], 'failure')}"]
     return (f"md0: {', '.join([*parts, kernel])}",)
-
-
-def _card(spec: Spec) -> dict[str, dict[str, str]]:
-    """Facts of the controller that a trial ran on."""
-    unit = spec["device"].get("controller")
-    return {} if unit is None else controllers.environment(unit["model"], unit["choices"])
 
 
 def _units(result: PhaseAnswer, thread: str, use: Use) -> Phase:

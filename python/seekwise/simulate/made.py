@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from seekwise import _core
+from seekwise import _core, controllers
 from seekwise.simulate.protocol import origin
-from seekwise.simulate.spec import Answer, PhaseAnswer, QueueAnswer
+from seekwise.simulate.spec import Answer, PhaseAnswer, QueueAnswer, Spec
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.workload.study.factors import Value, checked
 from seekwise.workload.study.plan import Load, Plan, Trial
@@ -116,10 +116,11 @@ def record_of(
     phases: Sequence[Phase],
     answer: Answer | None,
     load: Mapping[str, object],
-    controller: Mapping[str, dict[str, str]],
+    device: Spec,
     missing: Mapping[str, str] = {},
 ) -> Record:
-    """`answer`: of any of its simulations; None where nothing of it is modelled. `missing`: {operation: why}."""
+    """`answer`: of any of its simulations, `device`: what that had; None and empty where nothing of it is modelled. `missing`: {operation: why}."""
+    unit = device.get("controller")
     trial = attempt.trial
     combination = plan.combinations[trial.combination]
     seen: dict[str, str] = {}
@@ -142,7 +143,7 @@ def record_of(
         started_at=attempt.started,
         phases=tuple(phases),
         settings_seen={DEVICE: seen} if seen else {},
-        environment={**machine, **controller},
+        environment=machine | (controllers.environment(unit["model"], unit["choices"]) if unit else {}),
         load={
             "simulator": f"seekwise {_core.version()}",
             "model_version": _core.model_version(),

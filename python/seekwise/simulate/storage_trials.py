@@ -8,7 +8,7 @@ the record; why stands in `conditions.not_modelled`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -16,15 +16,15 @@ from seekwise import controllers
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
 from seekwise.simulate.made import QUEUE_SETTINGS, Attempt, Heed, part_of, record_of, with_background
-from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.setup_lines import controller_lines
 from seekwise.simulate.setups import trials
-from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, NotModelled, Setup, drive_model, of_system
+from seekwise.simulate.setups.setup import NotModelled, Setup, drive_model
 from seekwise.simulate.spec import Answer, Described, PhaseAnswer, Spec
-from seekwise.simulate.trial_spec import background_jobs, describe, pace_of, probe_phase, settings_of, spec_of_trial
+from seekwise.simulate.trial_spec import describe, probe_phase, settings_of, spec_of_trial
 from seekwise.store.record import Phase, Record
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.plan import Combination, Load, Plan, Setting, SystemFacts, Trial
+from seekwise.workload.study.plan import Combination, Load, Plan, Setting, SystemFacts
+from seekwise.workload.study.profiles import resolve
 from seekwise.workload.study.quantity import bytes_text
 from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
@@ -32,7 +32,6 @@ from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 OPTIONS = ("filesystem", "volume", "partition_gib")
 FILESYSTEMS = ("ext3", "ext4", "xfs", "raw")
 KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget", *ARRAY_OPTIONS)
-SAMPLED = "gnome-disks"
 SETTINGS = ("scheduler", "queue_depth", "read_ahead_kb", *arrays.FACTORS, *QUEUE_SETTINGS)
 
 
@@ -42,7 +41,9 @@ def is_storage(system: System, study: Study | None) -> bool:
         return True
     if cached_by_trials(system):
         return False
-    return study is not None and any(not workload.direct or workload.program == SAMPLED for workload in study.workload)
+    return study is not None and any(
+        not workload.direct or workload.program == trials.SAMPLED for workload in study.workload
+    )
 
 
 def cached_by_trials(system: System) -> bool:
@@ -60,10 +61,6 @@ def unknown_option(system: System) -> str | None:
     return next((name for name in system.options if name not in known), None)
 
 
-OF_SETUP = ("level", "members", "chunk_kib")
-"""Of an array, what a set-up says itself."""
-
-
 @dataclass(frozen=True)
 class PhaseRequest:
     """One operation of one trial: its spec as text, or why there is none."""
@@ -73,8 +70,8 @@ class PhaseRequest:
     reason: str = ""
 
 
-def setup_of_combination(study: Study, system: System, load: Load, values: dict[str, Value]) -> Setup:
-    """What a combination and a setting ask for."""
+def _check(load: Load, values: Mapping[str, Value]) -> None:
+    """Raises NotModelled for what no operation of a combination can be asked for."""
     unknown = next((name for name in values if name not in SETTINGS and not name.startswith(ISCHED_PREFIX)), None)
     if unknown is not None:
         raise UsageError(
@@ -85,53 +82,6 @@ def setup_of_combination(study: Study, system: System, load: Load, values: dict[
         raise NotModelled(f"iodepth {load.iodepth} through the page cache, whose calls wait one by one")
     if load.iodepth > 1 and load.sync:
         raise NotModelled(f"`sync` with iodepth {load.iodepth}")
-    setup = of_system(study, system)
-    setup = replace(
-        setup,
-        direct=load.direct,
-        block_bytes=load.block_bytes,
-        file_bytes=load.size_bytes,
-        memory_bytes=load.memory_limit_bytes,
-        random_ios=next((phase.ios_per_thread for phase in load.phases if phase.ios_per_thread), setup.random_ios),
-        iodepth=load.iodepth,
-        samples=GNOME_DISKS_SAMPLES if load.program == SAMPLED else None,
-        sync=load.sync,
-        end_fsync=load.end_fsync,
-        runtime_s=next((phase.runtime_s for phase in load.phases), None),
-        job=pace_of(load),
-        background=tuple(background_jobs(load)),
-        drive_parameters=drive_parameters(system.name, system.options, KNOWN_OPTIONS),
-        queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
-    )
-    if "chunk_kib" in values:
-        setup = replace(setup, chunk_kib=int(values["chunk_kib"]))
-    if "raid_level" in values:
-        setup = replace(setup, level=str(values["raid_level"]))
-    if "drives" in values:
-        setup = replace(setup, drives=int(values["drives"]))
-    if setup.level is not None and system.controller is None:
-        array = arrays.array_spec(system, values) or {}
-        setup = replace(setup, array={name: value for name, value in array.items() if name not in OF_SETUP})
-    if "read_ahead_kb" in values:
-        setup = replace(setup, read_ahead_kib=int(values["read_ahead_kb"]))
-    if "queue_depth" in values:
-        depth = int(values["queue_depth"])
-        if depth == 1:
-            setup = replace(setup, ncq=False)
-        elif system.controller is not None:
-            raise NotModelled(f"queue_depth {depth} behind a controller, other than 1 (NCQ off)")
-        else:
-            setup = replace(setup, queue_depth=depth)
-    return setup
-
-
-def _queue(values: dict[str, Value]) -> dict[str, object]:
-    """Settings of the drives' queues that are not the kernel's own."""
-    changes: dict[str, object] = {name: int(values[name]) for name in QUEUE_SETTINGS if name in values}
-    tunables = {
-        name.removeprefix(ISCHED_PREFIX): int(value) for name, value in values.items() if name.startswith(ISCHED_PREFIX)
-    }
-    return {**changes, **({"tunables": tunables} if tunables else {})}
 
 
 def phase_requests(
@@ -142,26 +92,16 @@ def phase_requests(
     if load.job is not None:
         raise UsageError(f"{combination.key} is a fio job file, which only the kernel backend runs")
     values = {**combination.fixed, **setting.values}
-    scheduler = str(values.get("scheduler") or default_scheduler)
-    try:
-        setup = setup_of_combination(study, system, load, values)
-    except NotModelled as missing:
-        return [PhaseRequest(phase.operation, None, str(missing)) for phase in load.phases]
+    values["scheduler"] = values.get("scheduler") or default_scheduler
+    setup = Setup(system, resolve(study.workload[0]), load, values)
     requests = []
     for phase in load.phases:
         try:
-            text = trials.spec(setup, phase.operation, scheduler, load.threads, seed)
-            requests.append(PhaseRequest(phase.operation, text))
+            _check(load, values)
+            requests.append(PhaseRequest(phase.operation, trials.spec(setup, phase.operation, seed)))
         except NotModelled as missing:
             requests.append(PhaseRequest(phase.operation, None, str(missing)))
     return requests
-
-
-def requests_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[PhaseRequest]:
-    """What the core is asked for one trial: one request per phase."""
-    combination = plan.combinations[trial.combination]
-    default = plan.system_of(combination).scheduler or ""
-    return phase_requests(study, systems[combination.system], combination, plan.settings[trial.setting], seed, default)
 
 
 @dataclass(eq=False)
@@ -230,7 +170,7 @@ class StorageTrials:
 
     def records(self, plan: Plan, run_id: str, batch: Sequence[Attempt], processors: int, heed: Heed) -> list[Record]:
         """Simulated side by side."""
-        asked = [requests_of(self.study, self.systems, plan, attempt.trial, attempt.seed) for attempt in batch]
+        asked = [self._requests(plan, attempt) for attempt in batch]
         specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
         results = dict(zip(specs, trials.raw(specs, processors, heed), strict=True))
         made = []
@@ -239,6 +179,7 @@ class StorageTrials:
             phases: list[Phase] = []
             missing: dict[str, str] = {}
             own: dict[str, Spec] = {}
+            device: Spec = {}
             run: Answer | None = None
             for request in group:
                 result = None if request.spec is None else results[request.spec]
@@ -248,12 +189,21 @@ class StorageTrials:
                 own[request.operation] = json.loads(str(request.spec))
                 run = result["run"] if "run" in result else cast("Answer", result)
                 phase: PhaseAnswer = result if "run" in result else run["phases"][0]
-                kernel = own[request.operation]["cell"]["queue"]["kernel"]
+                trial = own[request.operation]["cell"]
+                device = trial["device"]
                 groups = with_background(phase, load, THREAD, request.operation)
-                phases += [_printed(group, phase, load, kernel) for group in groups]
+                phases += [_printed(group, phase, load, trial["queue"]["kernel"]) for group in groups]
             kept = {"specs": own, "end_fsync": load.end_fsync}
-            made.append(record_of(run_id, plan, attempt, phases, run, kept, _controller(own), missing))
+            made.append(record_of(run_id, plan, attempt, phases, run, kept, device, missing))
         return made
+
+    def _requests(self, plan: Plan, attempt: Attempt) -> list[PhaseRequest]:
+        """What the core is asked for one trial: one request per phase."""
+        trial = attempt.trial
+        combination = plan.combinations[trial.combination]
+        default = plan.system_of(combination).scheduler or ""
+        system, setting = self.systems[combination.system], plan.settings[trial.setting]
+        return phase_requests(self.study, system, combination, setting, attempt.seed, default)
 
 
 def _bare(system: System) -> System:
@@ -289,11 +239,3 @@ def _printed(phase: Phase, result: PhaseAnswer, load: Load, kernel: str) -> Phas
     threads = int(phase.details.get("group_threads", load.threads))
     printed = trials.cpu_metrics(part_of(result, {"bytes": phase.bytes}), threads, ticks=trials.prints_ticks(kernel))
     return replace(phase, details={**phase.details, "printed": printed})
-
-
-def _controller(specs: dict[str, Spec]) -> dict[str, dict[str, str]]:
-    """Facts of the controller that the trial was behind, and how it was set."""
-    for spec in specs.values():
-        if unit := spec["cell"]["device"].get("controller"):
-            return controllers.environment(unit["model"], {"ncq": unit["choices"]["ncq"]})
-    return {}

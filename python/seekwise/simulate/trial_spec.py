@@ -15,7 +15,7 @@ from seekwise.simulate.made import QUEUE_SETTINGS, WITHOUT_EFFECT
 from seekwise.simulate.options import drive_parameters
 from seekwise.simulate.spec import Described, Spec
 from seekwise.workload.study.factors import ISCHED_PREFIX, Value
-from seekwise.workload.study.plan import Combination, Load
+from seekwise.workload.study.plan import Combination, Load, PlannedPhase
 from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
 # Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
@@ -42,6 +42,9 @@ REGIONS_OWN = {"region_bytes", "whole_drive"}
 """Options with which a load does not lie in regions of its threads."""
 REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive", "partition_scan")
 QUEUE_OPTIONS = ("hz", "budget", "rotational")
+STORAGE_OPTIONS = ("filesystem", "volume")
+"""What lies on a storage, which `setups/trials.py` gives its trials."""
+ON = (True, "on")
 PARTITION_SCAN = "partition_scan"
 # So long before the load: enough for a drive to fill the buffer that it reads on into.
 SCAN_BEFORE_NS = 200_000_000
@@ -78,15 +81,20 @@ def spec_of_trial(
     queue["tunables"] = tunables
     queue |= {key: options.pop(key) for key in QUEUE_OPTIONS if key in options}
     host = {"model" if key == "host" else key: options.pop(key) for key in HOST_OPTIONS if key in options}
-    for key in REGION_OPTIONS:
+    for key in (*REGION_OPTIONS, *STORAGE_OPTIONS):
         options.pop(key, None)
     if system.options.get("partition_scan"):
         phases = [_partition_scan(), *phases]
     trace = options.pop("trace_events_max", 0)
+    in_use = {} if (gib := options.pop("partition_gib", None)) is None else {"member_bytes": int(gib) * 2**30}
     if system.controller is not None:
-        device["controller"] = _controller(system, values, options)
+        device["controller"] = _controller(system, values, options) | in_use
     elif (array := arrays.array_spec(system, values)) is not None:
-        device["array"] = array
+        device["array"] = array | in_use
+    elif in_use:
+        device["bytes"] = in_use["member_bytes"]
+    if "ncq" in options and options.pop("ncq") not in ON:
+        device["depth"] = 1
     for key in ARRAY_OPTIONS:
         options.pop(key, None)
     # What is left are parameters of the drive model, by its own names.
@@ -112,7 +120,7 @@ def _controller(system: System, values: Mapping[str, Value], options: dict[str, 
     choices: dict[str, object] = {} if chunk is None else {"chunk_kib": chunk}
     for name in ("ncq", "write_back", "battery"):
         if name in options:
-            choices[name] = options.pop(name) in (True, 1, "on")
+            choices[name] = options.pop(name) in ON
     if "read_ahead_kib" in options:
         choices["read_ahead_kib"] = options.pop("read_ahead_kib")
     return {
@@ -195,9 +203,7 @@ def phases_of(combination: Combination, system: System) -> list[Spec]:
             f"{combination.key} has iodepth {load.iodepth} through the page cache, whose calls wait one by one",
             hint="set `direct = true`, or `iodepth = 1`",
         )
-    return [
-        _phase_spec(combination, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases
-    ]
+    return [phase_spec(load, system.options, step) for step in load.phases]
 
 
 def cache_spec(limit_bytes: int | None, values: Mapping[str, Value]) -> dict[str, object]:
@@ -206,11 +212,9 @@ def cache_spec(limit_bytes: int | None, values: Mapping[str, Value]) -> dict[str
     return {"limit_bytes": limit_bytes, **read_ahead}
 
 
-def _phase_spec(
-    combination: Combination, system: System, operation: str, runtime_s: float | None, ios: int | None
-) -> Spec:
-    load, options = combination.load, system.options
-    job = _job(operation, operation, load)
+def phase_spec(load: Load, options: Mapping[str, Value], step: PlannedPhase) -> Spec:
+    """One operation of a load on regions of a device. `options`: where these lie, as a system says."""
+    job = job_spec(step.operation, step.operation, load)
     if options.get("whole_drive"):
         # Every thread reaches the whole drive, as on a raw device.
         job["own_regions"] = False
@@ -219,10 +223,11 @@ def _phase_spec(
         job |= {"own_regions": True, "region_bytes": load.threads * load.size_bytes}
     job |= {key: options[key] for key in ("region_start_bytes", "region_bytes") if key in options}
     jobs = [job]
-    phase: dict[str, object] = {"operation": operation, "jobs": jobs}
-    if runtime_s is not None:
-        phase["runtime_ns"] = round(runtime_s * 1e9)
+    phase: dict[str, object] = {"operation": step.operation, "jobs": jobs}
+    if step.runtime_s is not None:
+        phase["runtime_ns"] = round(step.runtime_s * 1e9)
     else:
+        ios = step.ios_per_thread
         job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
     behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
     for other, other_job in zip(load.beside, background_jobs(load), strict=True):
@@ -231,7 +236,7 @@ def _phase_spec(
     return phase
 
 
-def _job(name: str, operation: str, load: Load) -> dict[str, object]:
+def job_spec(name: str, operation: str, load: Load) -> dict[str, object]:
     """What one group of threads asks for."""
     return {
         "name": name,
@@ -262,7 +267,7 @@ def pace_of(load: Load) -> dict[str, object]:
 def background_jobs(load: Load) -> list[dict[str, object]]:
     """The jobs that work beside a load, each thread with a file of its own."""
     return [
-        _job(other.name, other.phases[0].operation, other)
+        job_spec(other.name, other.phases[0].operation, other)
         | {"own_regions": True, "region_bytes": other.threads * other.size_bytes}
         for other in load.beside
     ]

@@ -6,17 +6,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from seekwise import _core
-from seekwise.workload.study.profiles import resolve
-from seekwise.workload.study.study import Study, System, Workload
+from seekwise.workload.study.factors import Value
+from seekwise.workload.study.plan import Load
+from seekwise.workload.study.study import System, Workload
 
 MIB = 2**20
+# Memory of a machine about which nothing is said (range 0.5 to 4 GiB; what matters is how much smaller than the files
+# it is).
+MEMORY_BYTES = 2**30
 # Samples that gnome-disks takes when nobody says otherwise (num-samples of its settings, from memory; rates hardly
 # depend on it).
 GNOME_DISKS_SAMPLES = 100
-HZ_DEFAULT = 250
 
 
 class NotModelled(Exception):
@@ -25,79 +28,45 @@ class NotModelled(Exception):
 
 @dataclass(frozen=True)
 class Setup:
-    """One system ready to be asked: everything that decides a number, without the four dimensions of a question."""
+    """One system under a load, ready to be asked: everything that decides a number, without operation and seed."""
 
-    drive: str
-    drives: int
-    level: str | None
-    chunk_kib: int | None
-    controller: str | None
-    kernel: str
-    hz: int
-    ncq: bool
-    filesystem: str | None
-    partition_bytes: int | None
-    on_volume: bool
-    """The file lies on a logical volume, not on a bare partition."""
-    direct: bool
-    engine: str | None
-    block_bytes: int
-    file_bytes: int
-    memory_bytes: int | None
-    random_ios: int | None
-    read_ahead_kib: int | None = None
-    """The kernel's own choice when None."""
-    samples: int | None = None
-    """The program is gnome-disks, which takes so many samples of the block size; None: it is not."""
-    iodepth: int = 1
-    """Calls of a thread under way; more than one only past the page cache."""
-    sync: bool = False
-    end_fsync: bool = True
-    runtime_s: float | None = None
-    """How long a phase lasts; once through the files, or so many random calls, when None."""
-    queue_depth: int | None = None
-    """Commands that the host keeps outstanding on a drive; the drive's own when None."""
-    queue: Mapping[str, object] = field(default_factory=dict)
-    """Settings of the queues other than the kernel's own, by the compiled simulator's names."""
-    processors: int | None = None
-    host: str | None = None
-    """A host model; none for a usual machine."""
-    job: Mapping[str, object] = field(default_factory=dict)
-    """Pace and priority of the threads, by the compiled simulator's names."""
-    background: tuple[Mapping[str, object], ...] = ()
-    """Jobs that work for as long as each phase, as the compiled simulator takes them."""
-    drive_parameters: Mapping[str, float] = field(default_factory=dict)
-    """Of each drive, other than its model's own."""
-    array: Mapping[str, object] = field(default_factory=dict)
-    """Layout, missing members, resync, bitmap and stripe cache of an array, by the compiled simulator's names."""
+    system: System
+    workload: Workload
+    """Of the study, its profile filled in: the program, and how many random calls it makes when the load does not say."""
+    load: Load
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """Settings in place of the kernel's and the system's own."""
 
+    @property
+    def level(self) -> Value | None:
+        """RAID level, of md or of a controller's unit."""
+        return self.values.get("raid_level", self.system.raid_level)
 
-def of_system(study: Study, system: System) -> Setup:
-    """A system under the first workload of its study."""
-    workload: Workload = resolve(study.workload[0])
-    options = dict(system.options)
-    partition = options.get("partition_gib")
-    return Setup(
-        drive=str(system.drive),
-        drives=system.drives,
-        level=system.raid_level,
-        chunk_kib=system.chunk_kib[0] if system.chunk_kib else None,
-        controller=system.controller,
-        kernel=str(system.kernel),
-        hz=int(options.get("hz", HZ_DEFAULT)),
-        ncq=options.get("ncq", "on") == "on",
-        filesystem=str(options["filesystem"]) if "filesystem" in options else None,
-        partition_bytes=int(partition) * 2**30 if partition is not None else None,
-        on_volume=options.get("volume") == "lvm_ext4",
-        direct=workload.direct,
-        engine=workload.engine,
-        block_bytes=workload.block_bytes[0],
-        file_bytes=workload.size,
-        memory_bytes=workload.memory_limit[0] if workload.memory_limit else None,
-        random_ios=workload.random_ios,
-        processors=int(options["processors"]) if "processors" in options else None,
-        host=str(options["host"]) if "host" in options else None,
-    )
+    @property
+    def filesystem(self) -> str | None:
+        """None where the load goes to the bare storage, or a volume stands for it."""
+        return cast("str | None", self.system.options.get("filesystem"))
+
+    @property
+    def is_on_volume(self) -> bool:
+        """The file lies on a logical volume, not on a bare partition."""
+        return self.system.options.get("volume") == "lvm_ext4"
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the page cache may hold."""
+        return self.load.memory_limit_bytes or MEMORY_BYTES
+
+    @property
+    def runtime_s(self) -> float | None:
+        """How long a phase lasts; once through the files, or so many random calls, when None."""
+        return next((phase.runtime_s for phase in self.load.phases), None)
+
+    @property
+    def random_ios(self) -> int | None:
+        """Random calls of a thread."""
+        given = (phase.ios_per_thread for phase in self.load.phases if phase.ios_per_thread)
+        return next(given, self.workload.random_ios)
 
 
 @cache

@@ -13,8 +13,12 @@ from collections.abc import Callable
 from typing import cast
 
 from seekwise import _core, controllers
-from seekwise.simulate.setups.setup import MIB, NotModelled, Setup, drive_model
+from seekwise.simulate.setups.setup import GNOME_DISKS_SAMPLES, MIB, NotModelled, Setup, drive_model
 from seekwise.simulate.spec import Answer, PhaseAnswer, Reported, Spec
+from seekwise.simulate.trial_spec import background_jobs, cache_spec, job_spec, phase_spec, spec_of_trial
+from seekwise.workload.study.plan import Load, PlannedPhase
+
+SAMPLED = "gnome-disks"
 
 # What load generators print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB
@@ -29,9 +33,6 @@ RANDOM_S = 60
 VOLUME_OFFSET_BYTES = 129 * MIB
 # The volume's own metadata alone, below a file system that is simulated.
 VOLUME_METADATA_BYTES = MIB
-# Memory of a machine about which nothing is said (range 0.5 to 4 GiB; what matters is how much smaller than the files
-# it is).
-MEMORY_BYTES = 2**30
 # Sequential phases go through this many times the memory - the machine's, or a card's if that is larger - in all rather
 # than through whole files: rates are steady by then, and what one phase leaves in memory is gone before the next comes
 # to it, as in a whole pass.
@@ -48,137 +49,95 @@ def version(kernel: str) -> tuple[int, ...]:
     return numbers
 
 
-def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> str:
+def spec(setup: Setup, operation: str, seed: int) -> str:
     """The trial as text, also its key. Raises NotModelled."""
-    if not drive_model(setup.drive):
-        raise NotModelled(f"there is no model of the drive {setup.drive}")
-    single_queue = version(setup.kernel) < SINGLE_QUEUE_UNTIL
-    if setup.samples is not None and (operation.startswith("rand") or threads != 1 or not single_queue):
+    system, load = setup.system, setup.load
+    if not drive_model(str(system.drive)):
+        raise NotModelled(f"there is no model of the drive {system.drive}")
+    single_queue = _is_single_queue(setup)
+    if load.program == SAMPLED and (operation.startswith("rand") or load.threads != 1 or not single_queue):
         raise NotModelled("gnome-disks reads and writes in order, one request at a time, on a kernel up to 4.20 here")
-    alone = setup.level is None and setup.controller is None and setup.filesystem is None
-    if setup.direct and not single_queue and alone:
-        return json.dumps({"cell": _direct_trial(setup, operation, scheduler, threads, seed)}, sort_keys=True)
-    asked = _on_files(setup, operation, scheduler, threads, seed)
-    return json.dumps(shortened(asked, setup, _span_bytes(setup, threads)), sort_keys=True)
+    alone = setup.level is None and system.controller is None and setup.filesystem is None
+    if load.direct and not single_queue and alone:
+        step = PlannedPhase(operation, setup.runtime_s, _random_ios(setup) if operation.startswith("rand") else None)
+        phase = phase_spec(load, {"region_start_bytes": _start_bytes(setup)}, step)
+        return json.dumps({"cell": _machine(setup, seed, [phase])}, sort_keys=True)
+    return json.dumps(shortened(on_files(setup, operation, seed), setup, _span_bytes(setup)), sort_keys=True)
 
 
-def _direct_trial(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> Spec:
-    random = operation.startswith("rand")
-    ios = (setup.random_ios or 1000) if random else max(1, setup.file_bytes // setup.block_bytes)
-    job = {
-        "threads": threads,
-        "pattern": "random" if random else "sequential",
-        "read_percent": 100.0 if operation.endswith("read") else 0.0,
-        "block_bytes": setup.block_bytes,
-        "own_regions": True,
-        "region_start_bytes": _start_bytes(setup),
-        "region_bytes": threads * setup.file_bytes,
-        "ios": ios,
-    }
-    return {**_machine(setup, scheduler, seed), "phases": [{"operation": operation, "jobs": [job]}]}
+def _is_single_queue(setup: Setup) -> bool:
+    return version(str(setup.system.kernel)) < SINGLE_QUEUE_UNTIL
 
 
-def _machine(setup: Setup, scheduler: str, seed: int) -> dict[str, object]:
-    return {
-        "seed": seed,
-        "device": _device(setup),
-        "queue": {**setup.queue, "scheduler": scheduler, "kernel": setup.kernel, "hz": setup.hz},
-        "host": _host(setup),
-    }
+def _random_ios(setup: Setup) -> int:
+    return setup.random_ios or 1000
 
 
-def _on_files(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> Spec:
+def _machine(setup: Setup, seed: int, phases: list[Spec]) -> Spec:
+    system, values = setup.system, dict(setup.values)
+    options = dict(system.options)
+    if "host" in options:
+        # A host model has its own number of them.
+        options.pop("processors", None)
+    if system.controller is not None:
+        # NCQ is the controller's to switch; the host keeps as many commands on its unit either way.
+        depth = values.pop("queue_depth", None)
+        if depth not in (None, 1):
+            raise NotModelled(f"queue_depth {depth} behind a controller, other than 1 (NCQ off)")
+        options["ncq"] = options.get("ncq", "on") if depth is None else "off"
+    return spec_of_trial(system.model_copy(update={"options": options}), values, seed=seed, phases=phases)
+
+
+def on_files(setup: Setup, operation: str, seed: int) -> Spec:
     """The trial, and which of its phases is asked for."""
-    order = _order(setup, operation)
-    on_files = not setup.direct or setup.filesystem is not None
-    trial: dict[str, object] = {
-        **_machine(setup, scheduler, seed),
-        "files": {
-            "filesystem": (setup.filesystem or ("ext4" if setup.on_volume else "raw")) if on_files else "raw",
-            "start_bytes": _start_bytes(setup),
-            # tiotest's first phase makes the files; fio has laid them out.
-            "written": setup.direct or version(setup.kernel) >= SINGLE_QUEUE_UNTIL or order[0] != "seq_write",
-        },
-        "phases": [_phase(setup, name, threads, on_files) for name in order],
+    load, order = setup.load, _order(setup, operation)
+    in_files = not load.direct or setup.filesystem is not None
+    trial = _machine(setup, seed, [_phase(setup, name, in_files) for name in order])
+    trial["files"] = {
+        "filesystem": (setup.filesystem or ("ext4" if setup.is_on_volume else "raw")) if in_files else "raw",
+        "start_bytes": _start_bytes(setup),
+        # tiotest's first phase makes the files; fio has laid them out.
+        "written": load.direct or not _is_single_queue(setup) or order[0] != "seq_write",
     }
-    if on_files:
-        trial["cache"] = {
-            "limit_bytes": setup.memory_bytes or MEMORY_BYTES,
-            "read_ahead_kib": setup.read_ahead_kib,
-        }
+    if in_files:
+        trial["cache"] = cache_spec(setup.memory_bytes, setup.values)
     return {"cell": trial, "report": order.index(operation)}
 
 
 def _order(setup: Setup, operation: str) -> tuple[str, ...]:
     """tiotest's four phases over the same files, or the one of a fio job over files that lie there already."""
-    tiotest = not setup.direct and version(setup.kernel) < SINGLE_QUEUE_UNTIL and setup.engine is None
-    return TIOTEST_ORDER if tiotest else (operation,)
+    is_tiotest = not setup.load.direct and _is_single_queue(setup) and setup.workload.engine is None
+    return TIOTEST_ORDER if is_tiotest else (operation,)
 
 
-def _phase(setup: Setup, operation: str, threads: int, on_files: bool) -> Spec:
-    random, write = operation.startswith("rand"), operation.endswith("write")
-    old = version(setup.kernel) < SINGLE_QUEUE_UNTIL
-    job: dict[str, object] = {
-        "threads": threads,
-        "pattern": "random" if random else "sequential",
-        "read_percent": 0.0 if write else 100.0,
-        "block_bytes": setup.block_bytes,
-        "direct": setup.direct,
-        "own_regions": True,
-        "region_bytes": threads * (setup.file_bytes // PAGE_BYTES * PAGE_BYTES),
-        **setup.job,
-    }
-    calls = max(1, setup.file_bytes // PAGE_BYTES // max(1, setup.block_bytes // PAGE_BYTES))
-    phase: dict[str, object] = {"operation": operation, "jobs": [job, *setup.background]}
-    if not on_files:
-        phase["runtime_ns"] = (RANDOM_S if random else SEQUENTIAL_S) * 10**9
-        job["ios"] = calls
-        if setup.samples is not None:
-            job |= {"ios": setup.samples, "steps": _gnome_disks(setup, operation)}
-            del job["region_bytes"]
-        return phase
-    if old and not setup.direct:
-        job["fsync"], job["o_sync"] = write, write and setup.sync
-        job["ios"] = (setup.random_ios or 1000) if random else calls
-        return phase
-    job |= {"depth": setup.iodepth, "fsync": write and setup.end_fsync, "o_sync": write and setup.sync}
-    if setup.runtime_s is not None:
-        phase["runtime_ns"] = round(setup.runtime_s * 1e9)
+def _phase(setup: Setup, operation: str, in_files: bool) -> Spec:
+    load = setup.load
+    is_random, write = operation.startswith("rand"), operation.endswith("write")
+    job = job_spec("", operation, load)
+    calls = max(1, load.size_bytes // PAGE_BYTES // max(1, load.block_bytes // PAGE_BYTES))
+    phase: Spec = {"operation": operation, "jobs": [job, *background_jobs(load)]}
+    if load.program == SAMPLED and not in_files:
+        job |= {"own_regions": True, "ios": GNOME_DISKS_SAMPLES, "steps": _gnome_disks(load, operation)}
     else:
-        job["ios"] = setup.random_ios if random and setup.random_ios else calls
+        region_bytes = load.threads * (load.size_bytes // PAGE_BYTES * PAGE_BYTES)
+        job |= {"own_regions": True, "region_bytes": region_bytes, "ios": calls}
+    if not in_files:
+        phase["runtime_ns"] = (RANDOM_S if is_random else SEQUENTIAL_S) * 10**9
+        return phase
+    job["o_sync"] = write and load.sync
+    if _is_single_queue(setup) and not load.direct:
+        job |= {"fsync": write, "ios": _random_ios(setup) if is_random else calls}
+        return phase
+    job["fsync"] = write and load.end_fsync
+    if setup.runtime_s is not None:
+        del job["ios"]
+        phase["runtime_ns"] = round(setup.runtime_s * 1e9)
+    elif is_random:
+        job["ios"] = setup.random_ios or calls
     return phase
 
 
-def _host(setup: Setup) -> Spec:
-    if setup.host is not None:
-        return {"model": setup.host}
-    # A host model has its own number of them.
-    return {} if setup.processors is None else {"processors": setup.processors}
-
-
-def _device(setup: Setup) -> Spec:
-    """A drive alone, under md, or behind a controller."""
-    device: dict[str, object] = {
-        "model": setup.drive,
-        "parameters": dict(setup.drive_parameters),
-        # Behind a controller NCQ is the controller's to switch; the host keeps as many commands on its unit either way.
-        "depth": setup.queue_depth if setup.ncq or setup.controller else 1,
-    }
-    part = {"level": setup.level, "member_bytes": setup.partition_bytes}
-    if setup.controller is not None:
-        unit: Spec = {**part, "model": setup.controller, "drives": setup.drives}
-        unit["choices"] = {"ncq": setup.ncq, **({"chunk_kib": setup.chunk_kib} if setup.chunk_kib else {})}
-        return {**device, "controller": unit}
-    if setup.level is not None:
-        # RAID 1 has no chunks.
-        chunk_kib = None if setup.level == "raid1" else setup.chunk_kib
-        return {**device, "array": {**part, "members": setup.drives, "chunk_kib": chunk_kib, **setup.array}}
-    if setup.drives != 1:
-        raise NotModelled(f"{setup.drives} drives without a RAID level")
-    return {**device, "bytes": setup.partition_bytes}
-
-
-def _gnome_disks(setup: Setup, operation: str) -> list[Spec]:
+def _gnome_disks(load: Load, operation: str) -> list[Spec]:
     """What gnome-disks does for each sample (benchmark dialog of gnome-disk-utility 3.x, and the tests of udisks'
     OpenForBenchmark).
 
@@ -187,27 +146,27 @@ def _gnome_disks(setup: Setup, operation: str) -> list[Spec]:
     O_SYNC and of the fsync behind it.
     """
     page = {"call": "read", "bytes": PAGE_BYTES}
-    steps = [page, {"call": "read", "bytes": setup.block_bytes, "starts_clock": True}]
+    steps = [page, {"call": "read", "bytes": load.block_bytes, "starts_clock": True}]
     if operation.endswith("write"):
-        written = {"call": "write", "bytes": setup.block_bytes, "starts_clock": True}
+        written = {"call": "write", "bytes": load.block_bytes, "starts_clock": True}
         steps += [page, written, {"call": "flush"}, {"call": "flush"}]
     return steps
 
 
 def _start_bytes(setup: Setup) -> int:
-    if not setup.on_volume:
+    if not setup.is_on_volume:
         return 0
-    return VOLUME_OFFSET_BYTES if setup.direct and setup.filesystem is None else VOLUME_METADATA_BYTES
+    return VOLUME_OFFSET_BYTES if setup.load.direct and setup.filesystem is None else VOLUME_METADATA_BYTES
 
 
-def _span_bytes(setup: Setup, threads: int) -> int | None:
+def _span_bytes(setup: Setup) -> int | None:
     """How much of each file sequential phases go through; None for all of it."""
-    if setup.direct or setup.runtime_s is not None:
+    if setup.load.direct or setup.runtime_s is not None:
         return None
-    memory = setup.memory_bytes or MEMORY_BYTES
-    if version(setup.kernel) < SINGLE_QUEUE_UNTIL:
-        memory = max(memory, _memory_of_card(setup))
-    return max(64 * MIB, SPAN_OF_MEMORY * memory // threads)
+    memory = setup.memory_bytes
+    if _is_single_queue(setup):
+        memory = max(memory, _memory_of_card(setup.system.controller))
+    return max(64 * MIB, SPAN_OF_MEMORY * memory // setup.load.threads)
 
 
 def shortened(document: Spec, setup: Setup, span_bytes: int | None) -> Spec:
@@ -220,7 +179,7 @@ def shortened(document: Spec, setup: Setup, span_bytes: int | None) -> Spec:
     """
     if span_bytes is None:
         return document
-    pages, file_pages = (size // PAGE_BYTES for size in (setup.block_bytes, setup.file_bytes))
+    pages, file_pages = (size // PAGE_BYTES for size in (setup.load.block_bytes, setup.load.size_bytes))
     span = min(max(span_bytes // PAGE_BYTES, pages), file_pages)
     if span == file_pages:
         return document
@@ -254,8 +213,8 @@ def _of_whole_pass(result: Reported, whole: float) -> Reported:
     }
 
 
-def _memory_of_card(setup: Setup) -> int:
-    card = controllers.model_of(setup.controller) if setup.controller is not None else None
+def _memory_of_card(controller: str | None) -> int:
+    card = controllers.model_of(controller) if controller is not None else None
     return 0 if card is None else int(card["parameters"]["cache_mib"]["value"]) * MIB
 
 
