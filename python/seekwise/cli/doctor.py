@@ -107,15 +107,16 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
             _output.to_person(
                 f"next: `{invocation.line(f'sudo seekwise tune {shlex.quote(os.getcwd())}')}` measures whether other settings suit it"
             )
-    if status := _status(findings, tree, has_queues=has_queues):
+    if status := _status(findings, machine, has_queues=has_queues):
         raise SystemExit(status)
 
 
-def _status(findings: tuple[DoctorFinding, ...], tree: Tree, *, has_queues: bool) -> int:
+def _status(findings: tuple[DoctorFinding, ...], machine: Machine, *, has_queues: bool) -> int:
     """Not 0 where something is wrong, or where what is wrong could not be seen."""
     if any(finding.severity == "wrong" for finding in findings):
         return int(Exit.NOT_MET)
-    if has_queues and not _unread(tree):
+    tree = machine.tree
+    if has_queues and not _unread(tree) and not is_thin(machine):
         return 0
     return int(Exit.MISSING if tree.live or tree.denied else Exit.USAGE)
 
@@ -140,7 +141,7 @@ def _examined(path: str, root: Path) -> int:
         click.echo()
     for line in _unread(tree):
         _output.to_person(f"note: {line}")
-    return _status(findings, tree, has_queues=has_queues)
+    return _status(findings, machine, has_queues=has_queues)
 
 
 NO_QUEUES = "settings: no device has a folder queue/, so schedulers, read-ahead and caches are not known"

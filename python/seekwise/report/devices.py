@@ -82,7 +82,7 @@ def _trees(stack: Stack, width: int) -> Iterator[Tree]:
 def _use(stack: Stack, device: BlockDevice) -> str:
     if "container_of" in device.details:
         return "firmware RAID container"
-    return "swap" if is_swap(stack, device) else "not mounted"
+    return "swap" if is_swap(stack, device) else "use not known" if device.is_thin else "not mounted"
 
 
 def _main(mounts: list[Mount]) -> Mount:

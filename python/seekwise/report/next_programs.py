@@ -15,10 +15,12 @@ from markupsafe import Markup
 from seekwise.judge.decision.choose import Loser
 from seekwise.judge.decision.next_program import Word, words_of
 from seekwise.judge.decision.verdicts import Judged
+from seekwise.report.layout import WIDTH
 
 KINDS_MOST = 2
 """That a sentence names."""
 BESIDE = {"": "alone", "copy": "while files are copied", "backup": "next to a backup", "reader": "next to one reader"}
+ELSEWHERE = "as measured elsewhere"
 LIMITS = (2.0, 4.0, 16.0, 64.0)
 """Ends of the picture's axis."""
 COLUMNS = 25
@@ -87,12 +89,13 @@ def gains(known: Sequence[Cell]) -> list[str]:
 
 def losses(losers: Sequence[Loser]) -> list[str]:
     """Every kind that may lose, by what runs beside it: `may take longer: next to 4 readers commits (up to 3.4 times) and
-    backups (1.6)`."""
-    parts: dict[str, list[str]] = {}
+    backups (1.6), as measured elsewhere databases and servers (1.7)`."""
+    parts: dict[str, dict[str, str]] = {}
     for number, each in enumerate(losers):
+        kinds = parts.setdefault(ELSEWHERE if each.is_elsewhere else beside(each.background), {})
         factor = _two(each.factor) if number else f"up to {_two(each.factor)} times"
-        parts.setdefault(beside(each.background), []).append(f"{words_of(each.kind, short=True)} ({factor})")
-    said = ", ".join(f"{where} {' and '.join(kinds)}" for where, kinds in parts.items())
+        kinds.setdefault(each.kind, f"{words_of(each.kind, short=True)} ({factor})")
+    said = ", ".join(f"{where} {' and '.join(kinds.values())}" for where, kinds in parts.items())
     return [f"may take longer: {said}"] if said else []
 
 
@@ -142,12 +145,13 @@ def picture_lines(known: Sequence[Cell], most: int) -> list[str]:
     if not known:
         return []
     limit, width = _limit(known), max(len(cell.label) for cell in known)
+    columns = min(COLUMNS, (WIDTH - 2 - width - max(len(cell.text) for cell in known)) // 2 * 2 - 1)
     lines = [f"{known[0].setting}, {TITLE}"]
     for cell in known:
-        row = [" "] * COLUMNS
-        low, dot, high = (round(_place(speed, limit) * (COLUMNS - 1)) for speed in (cell.low, cell.speed, cell.high))
+        row = [" "] * columns
+        low, dot, high = (round(_place(speed, limit) * (columns - 1)) for speed in (cell.low, cell.speed, cell.high))
         row[low : high + 1] = ["─"] * (high + 1 - low)
-        row[COLUMNS // 2] = "│"
+        row[columns // 2] = "│"
         row[dot] = "●"
         lines.append(f"{cell.label:<{width}} {''.join(row)} {cell.text}")
     return lines

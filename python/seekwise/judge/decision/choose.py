@@ -18,15 +18,17 @@ Uses of the group `limits` decide nothing.
 from __future__ import annotations
 
 import math
+import statistics
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.judge.decision.next_program import LOSES_LOG
+from seekwise.judge.decision.next_program import LOSES_LOG, NINE_OF_TEN, spread_log
 from seekwise.judge.decision.posterior import SEED
+from seekwise.judge.decision.priors import programs_on
 from seekwise.judge.decision.verdicts import Judged
 from seekwise.workload.purpose import PURPOSES, Purpose
 from seekwise.workload.study.uses import LIMITS
@@ -49,6 +51,8 @@ P_LOSS_SAID = 0.25
 """A kind that loses a tenth with this probability is named with the advice."""
 LOSS_SAID = 1.2
 """And if one of ten programs may take so many times as long."""
+KINDRED_LEAST = 2
+"""Programs of a kind next to a background that say what the next one does."""
 P_PROBABLE = 0.70
 """A setting that is not advised is named where it is probably better."""
 HARM_LOG = math.log1p(0.10)
@@ -94,6 +98,8 @@ class Loser:
     p_loss: float
     factor: float
     """Nine of ten programs take no more than so many times as long, or get no less than one of so many."""
+    is_elsewhere: bool = False
+    """Programs of the kind were measured elsewhere alone."""
 
 
 @dataclass(frozen=True)
@@ -341,3 +347,23 @@ def losers(judged: Sequence[Judged], setting: str | None) -> tuple[Loser, ...]:
         one = Loser(entry.conditions.program, entry.conditions.background, told.p_loss, factor)
         found[entry.part] = max(found.get(entry.part, one), one, key=lambda loser: loser.p_loss)
     return tuple(sorted(found.values(), key=lambda loser: -loser.p_loss))
+
+
+def losers_elsewhere(setting: str, base: str, drive: str | None, measured: Collection[tuple[str, str]]) -> list[Loser]:
+    """Kinds of programs next to a background of which nothing was `measured` here, and of which the next one may lose by a
+    setting as several did elsewhere; the largest loss first."""
+    found = []
+    rows = [row for row in programs_on(drive) if "of" in row and {setting, base} <= row["values"].keys()]
+    for kind, background in dict.fromkeys((row["of"], row["background"]) for row in rows):
+        mine = [row for row in rows if (row["of"], row["background"]) == (kind, background)]
+        if len(mine) < KINDRED_LEAST or (kind, background) in measured:
+            continue
+        ratios = [math.log(row["values"][setting] / row["values"][base]) for row in mine]
+        gains = [ratio if row["more"] else -ratio for ratio, row in zip(ratios, mine, strict=True)]
+        sure = max(0.0, *(abs(gain) - row["known_to"] for gain, row in zip(gains, mine, strict=True)))
+        spread = spread_log(kind, background, sure) * math.sqrt(1 + 1 / len(gains))
+        foretold = statistics.NormalDist(np.average(gains, weights=[row["known_to"] ** -2 for row in mine]), spread)
+        p_loss, factor = foretold.cdf(-LOSES_LOG), math.exp(-foretold.inv_cdf((1 - NINE_OF_TEN) / 2))
+        if p_loss >= P_LOSS_SAID and factor >= LOSS_SAID:
+            found.append(Loser(kind, background, p_loss, factor, is_elsewhere=True))
+    return sorted(found, key=lambda loser: -loser.factor)

@@ -43,17 +43,22 @@ def usual_of(drive: str | None) -> Prior:
     kind, the sizes alone."""
     if drive is None:
         return PROGRAMS
-    known = _programs()
-    rows: list[dict[str, Any]] = []
-    for kind in dict.fromkeys(program["kind"] for program in known):
-        mine = [program for program in known if program["kind"] == kind]
-        own = [program for program in mine if program["drive"] == drive]
-        rows += own if len(own) >= PROGRAMS_LEAST else mine
+    rows = programs_on(drive)
     on = ", ".join(dict.fromkeys(program["drive"] for program in rows))
     source = f"{PROGRAMS.source}; {len(rows)} programs measured under several schedulers on {on} (listed with their sources in elsewhere.toml)"
     return replace(
         PROGRAMS, source=source, elsewhere=tuple(one for program in rows for one in _against_middle(program))
     )
+
+
+def programs_on(drive: str | None) -> list[dict[str, Any]]:
+    """Programs that were measured elsewhere, on drives of this kind; where these are too few, on all."""
+    known, rows = _programs(), list[dict[str, Any]]()
+    for kind in dict.fromkeys(program["kind"] for program in known):
+        mine = [program for program in known if program["kind"] == kind]
+        own = [program for program in mine if program["drive"] == drive]
+        rows += own if len(own) >= PROGRAMS_LEAST else mine
+    return rows
 
 
 def _against_middle(program: dict[str, Any]) -> list[Elsewhere]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from seekwise.judge.decision import choose as choices
@@ -162,16 +162,32 @@ class Decided:
 
 
 def prior_of(plan: LivePlan) -> Prior:
-    """What is expected before anything was measured; programs elsewhere tell of real drives alone."""
+    """What is expected before anything was measured."""
+    return FLAT if plan.extra.get("no_prior") else usual_of(_drive(plan))
+
+
+def _drive(plan: LivePlan) -> str | None:
+    """Programs elsewhere tell of real drives alone."""
     drive = plan.extra.get("drive") if plan.provenance == "measured" else None
-    return FLAT if plan.extra.get("no_prior") else usual_of(str(drive) if drive else None)
+    return str(drive) if drive else None
 
 
 def decided(records: Sequence[Record], plan: LivePlan) -> Decided:
     """The verdicts and choices of a live-switched run."""
     found, base, prior = entries(records, plan), plan.in_force.label, prior_of(plan)
     judged = judge(found, base, prior)
-    return with_choices(judged, base, plan.labels, control(found, base, prior))
+    chosen, drive = with_choices(judged, base, plan.labels, control(found, base, prior)), _drive(plan)
+    if drive is None or plan.group is not None or plan.extra.get("no_prior"):
+        return chosen
+    here = {(entry.conditions.program, entry.conditions.background) for entry in judged}
+
+    def whole(choice: Choice) -> Choice:
+        """With kinds that were not measured here."""
+        elsewhere = choices.losers_elsewhere(choice.setting, base, drive, here) if choice.changes else ()
+        return replace(choice, losers=(*choice.losers, *elsewhere))
+
+    purposes = {purpose: whole(choice) for purpose, choice in chosen.by_purpose.items()}
+    return replace(chosen, choice=chosen.choice and whole(chosen.choice), by_purpose=purposes)
 
 
 def with_choices(
