@@ -81,7 +81,7 @@ class Line:
 KINDS = {
     "status": "command", "log": "command", "checksums": "command", "archive": "command", "inserts": "save", "saves": "save",
     "libreoffice": "start", "git": "search", "dpkg": "search", "compile": "search", "import": "commit", "rsync": "read-write",
-    "lookups": "command", "gzip": "command", "zip": "command", "diff": "search", "commit": "save", "mails": "save", "events": "commit", "mirror": "read-write",
+    "lookups": "command", "gzip": "command", "zip": "command", "diff": "search", "commit": "save", "mails": "save", "events": "save", "mirror": "read-write",
     "cmp": "stream", "wc": "stream", "pgbench": "server", "sysbench": "server", "rocksdb": "server", "nginx": "server",
 }  # fmt: skip
 """{program: the kind whose next program it is}."""
