@@ -318,9 +318,6 @@ def test_colours_and_cut_indents_change_nothing(tmp_path):
     [
         ("1.98,1.98,host,1,1700000000,16G,,8192,5,811,99\n", "bonnie++", "fio "),
         ("\tIozone: Performance Test of File I/O\n", "iozone", "fio "),
-        ('ACTION=="add|change", KERNEL=="sd*", ATTR{queue/scheduler}="none"\n', "udev", "status --all"),
-        ("defaults {\n  max_sectors_kb 512\n}\n", "multipath", "status --all"),
-        ("[main]\nsummary=x\n[disk]\nreadahead=4096\n", "TuneD", "status --all"),
         ("PVC created x\nFIO test results:\n", "kubestr", "-o json"),
         ("=====\nFIO Benchmark Summary\n", "kbench", "fio "),
         ("1073741824 bytes (1.1 GB, 1.0 GiB) copied, 5.12 s, 210 MB/s\n", "dd", "--rw=read --bs=1m"),
@@ -448,3 +445,17 @@ def test_the_best_rate_and_the_latency_of_kdiskmark_are_of_different_runs(tmp_pa
     )
     _, records = importing.read([tmp_path / "k.txt"])
     assert implausible(records) == []
+
+
+CONFIGURATIONS = {
+    "udev": 'ACTION=="add|change", KERNEL=="sd*", ATTR{queue/scheduler}="none"\n', "multipath": "defaults {\n  max_sectors_kb 512\n}\n",
+    "TuneD": "[main]\nsummary=x\n[disk]\nreadahead=4096\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", CONFIGURATIONS)
+def test_a_configuration_is_named_with_the_command_that_reads_it_where_it_lies(program, tmp_path):
+    (tmp_path / "x.txt").write_text(CONFIGURATIONS[program])
+    with pytest.raises(SeekwiseError, match=rf"is a configuration \(of {program}\), not a benchmark") as caught:
+        importing.read([tmp_path / "x.txt"])
+    assert "status --all" in str(caught.value.hint)

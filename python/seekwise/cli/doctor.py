@@ -94,6 +94,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     findings = examine(machine)
     blind, beyond = _not_examined(machine), special.unseen(list(machine.drives()), tree, machine.who.setters)
     beyond = [*beyond, *kernel_fault.notes(machine)]
+    beyond += [f"not evaluated: {line}" for line in machine.who.not_evaluated if line.startswith("the rest of ")]
     has_queues = any(device.queue for device in machine.stack.devices.values())
     beyond = [*_unread(tree), *([] if has_queues else [NO_QUEUES]), *beyond]
     unseen = [*blind.values(), *beyond]
@@ -218,7 +219,12 @@ def _print(
         )
 
 
+LONGEST = 1000
+"""Characters of what is said of one thing: a value from somebody else's file has no end of its own."""
+
+
 def _paragraph(text: str, width: int, first: str, rest: str) -> None:
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
     click.echo(
         "\n".join(textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False))
     )
