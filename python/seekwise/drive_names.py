@@ -309,4 +309,6 @@ def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
     size = f"its capacity is {best.sizes_text}"
     if asked.capacity_bytes and _distance(asked, best) <= math.log1p(SAME_CAPACITY):
         size = f"its capacity is as asked ({best.sizes_text})"
+    if asked.rpm and best.rpm not in (None, asked.rpm):
+        size += f", its speed {best.rpm:.0f} rpm, not {asked.rpm:.0f}"
     return best, f"{' '.join(same)}; {size}"

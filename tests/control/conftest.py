@@ -46,6 +46,8 @@ class FakeKernel:
         self.tags: dict[str, int] = {}
         """The driver's tags in use by device: what no file shows but debugfs."""
         self.user_limit: dict[str, bool] = {}
+        self.throttled_by_hand: dict[str, bool] = {}
+        """Whether wbt_lat_usec was written: leaving bfq starts throttling only where it was not."""
         self.real_write = REAL_WRITE
 
     def add_disk(self, name: str, scheduler: str = "none", **files: str) -> Path:
@@ -61,7 +63,7 @@ class FakeKernel:
             "mq/0/nr_tags": "128",
             **files,
         }
-        self.tags[name], self.user_limit[name] = 128, False
+        self.tags[name], self.user_limit[name], self.throttled_by_hand[name] = 128, False, False
         for file, text in files.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(text + "\n")
@@ -86,8 +88,9 @@ class FakeKernel:
             if value == "none" and (6, 11) <= self.version < (6, 11, 3):
                 raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
             if f"[{value}]" not in path.read_text():
-                if "[bfq]" in path.read_text() and (6, 16) <= self.version < (6, 18, 3):
-                    self.broken.append("W1")
+                if "[bfq]" in path.read_text() and not self.throttled_by_hand[folder.name]:
+                    self.real_write(folder / "queue/wbt_lat_usec", "2000")
+                    self.broken += ["W1"] if (6, 16) <= self.version < (6, 18, 3) else []
                 if self.failing_switches:
                     self.failing_switches -= 1
                     self._switch(folder, "none")
@@ -104,7 +107,7 @@ class FakeKernel:
         if name == "queue/max_sectors_kb":
             self.user_limit[folder.name] = value != "0"
             value = "1280" if value == "0" else value
-        before = path.read_text().strip()
+        before = sysfs.read(path) or ""
         self.real_write(path, value)
         if name == "queue/nr_requests" and (folder / "queue/iosched/async_depth").exists():
             follows = before if (5, 16) <= self.version < (6, 18) else value
@@ -121,8 +124,9 @@ class FakeKernel:
         if name.endswith("cache_type") or name in ("queue/write_cache", "queue/max_sectors_kb", "queue/add_random"):
             # Seen on 6.18: a change of the queue's limits or features sets read-ahead to its default.
             self.real_write(folder / "queue/read_ahead_kb", "128")
-        if name == "queue/wbt_lat_usec" and value == "-1":
-            self.real_write(path, "75000")
+        if name == "queue/wbt_lat_usec":
+            self.throttled_by_hand[folder.name] = True
+            self.real_write(path, "75000" if value == "-1" else value)
 
     def _bound(self, folder: Path, value: str) -> None:
         """Linux v6.18 block/blk-sysfs.c queue_requests_store: the number shown is not written again, and under `none` it

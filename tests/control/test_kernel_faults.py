@@ -3,6 +3,8 @@ three writes, a kill between each two."""
 
 from __future__ import annotations
 
+import errno
+import functools
 import itertools
 import os
 import random
@@ -26,7 +28,7 @@ from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.linux.kernel_base import base_of
 from seekwise.linux.stack import read_stack
 from seekwise.settings import apply
-from seekwise.settings.forms import udev
+from seekwise.settings.forms import FORMS, udev
 
 RELEASES = [
     ("6.16.7-200.fc42.x86_64", "", "", (6, 16, 7)),
@@ -73,7 +75,7 @@ def test_of_an_unknown_base_nothing_is_claimed(release):
 def test_the_table_can_be_used_as_it_stands():
     for fault in kernel_faults.table():
         assert set(fault.when) <= kernel_faults.CONDITIONS.keys() and fault.writes and fault.text and fault.source
-        assert fault.instead in {"refuse", "leave-out", "wait", "warn", "two-steps", "done-always", "udev"}
+        assert fault.instead in ALL
     ids = {fault.id for fault in kernel_faults.table()}
     assert ids >= {
         *[
@@ -116,6 +118,11 @@ RANGES = [
     ("N9", "6.1.158 6.4.16", "6.5 5.15.100"),
     ("N10", "6.6.15 6.1.76 5.15.148 5.4.290", "6.6.16 6.1.77 6.8 6.12.1"),
     ("W1", "6.16 6.17.9 6.18.2", "6.15.11 6.18.3 6.19"),
+    ("W4", "4.10 5.10.250 6.18.44 6.19.9", "4.9 7.0"),
+    ("W6", "5.3 5.4.132 5.10.50 5.12.18 5.13.2", "5.2 4.19.300 5.4.133 5.10.51 5.13.3 5.14 6.1.158"),
+    ("S6", "5.10.250 6.1.158 6.12.95 6.16.3", "6.16.4 6.17 6.18.44"),
+    ("K2", "4.12 4.19.300 5.4.66 5.8.10", "5.4.67 5.8.11 5.9 6.1.158"),
+    ("B7", "5.14.7 5.14.9", "5.13.19 5.14.6 5.14.10 5.15 6.1.158"),
     ("W3", "4.19.300 5.13.19 5.10.250", "5.14 6.1.158 6.12.57"),
     ("W5", "4.19.300 5.10.227 6.1.113 6.6.57 6.11.4", "5.10.228 5.15.169 6.1.114 6.1.158 6.6.58 6.11.5 6.12.57"),
     ("W7", "5.10.250 6.1.158", "6.2 6.12.57"),
@@ -266,8 +273,21 @@ def two_namespaces(_: FakeKernel, folder: Path) -> None:
 
 
 def without_throttling(_: FakeKernel, folder: Path) -> None:
-    """A kernel whose wbt_lat_usec answers EINVAL to whoever reads it: here bytes that are no text."""
+    """A drive whose wbt_lat_usec answers EINVAL to whoever reads it."""
     (folder / "queue/wbt_lat_usec").write_bytes(b"\xff")
+
+
+@pytest.fixture(autouse=True)
+def unreadable(monkeypatch):
+    """What holds a byte that is no text answers EINVAL."""
+    real = Path.read_text
+
+    def read_text(path, *arguments, **options):
+        if path.name == "wbt_lat_usec" and path.read_bytes() == b"\xff":
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
 
 
 def path_of_multipath(state: str):
@@ -348,6 +368,21 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
         Situation("6.18.2", {"scheduler": "mq-deadline"}, "bfq", harmless={"wanted": {"nr_requests": "64"}}),
     ],
     ("W1", "leave-out", "queue/scheduler"): [Situation("6.16", BFQ, harmless=DEADLINE)],
+    ("W1", "throttling-off", "queue/scheduler"): [
+        Situation("6.17.9", {"scheduler": "none"}, "bfq", harmless={"scheduler": "kyber"})
+    ],
+    ("W4", "wait", "queue/wbt_lat_usec"): [
+        Situation("6.18.44", {"wbt_lat_usec": "2000"}, files=SHORT, make=without_throttling, harmless={"make": None}),
+        Situation("5.15.169", {"wbt_lat_usec": "2000"}, files=SHORT, make=without_throttling, harmless={"files": ENOUGH}),
+    ],
+    ("W6", "leave-out", "queue/wbt_lat_usec"): [
+        Situation("5.10.50", {"wbt_lat_usec": "90000"}, harmless={"wanted": {"wbt_lat_usec": "0"}})
+    ],
+    ("W8", "leave-out", "queue/wbt_lat_usec"): [
+        Situation(release, {"wbt_lat_usec": "9000"}, files={f"{below}holders/md0/md/consistency_policy": "journal"},
+                  harmless={"files": {f"{below}holders/md0/md/consistency_policy": "bitmap"}})
+        for release, below in (("6.1.158", ""), ("6.18.44", "sda1/"))
+    ],
     ("W2", "leave-out", "queue/wbt_lat_usec"): [
         Situation("6.15.3", {"wbt_lat_usec": "9000"}, harmless={"wanted": {"wbt_lat_usec": "2000"}})
     ],
@@ -401,6 +436,10 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
         Situation("6.1.158", BFQ, device="nvme0n1", files={"device/state": "resetting"},
                   harmless={"files": {"device/state": "live"}})
     ],
+    ("S6", "wait", "queue/scheduler"): [
+        Situation("6.16.3", BFQ, device="nvme0n1", files={"device/state": "resetting"},
+                  harmless={"files": {"device/state": "live"}})
+    ],
     ("S7", "done-always", "queue/nr_requests"): [Situation("6.18.44", {"nr_requests": "64"})],
     ("S8", "wait", "queue/scheduler"): [Situation("6.12.95", BFQ, files=SHORT, harmless={"files": ENOUGH})],
     ("S8", "refuse", "queue/scheduler"): [
@@ -452,6 +491,16 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
             ("7.0", "scheduler", "none", "sda1/", "dm-0/holders/"),
         )
     ],
+    ("K2", "leave-out", "queue/scheduler"): [
+        Situation("5.4.66", {"scheduler": "kyber"}, files={"device/scsi_disk/1/cache_type": "write back"},
+                  harmless={"files": {}})
+    ],
+    ("M6", "leave-out", "queue/nr_requests"): [
+        Situation("6.18.44", {"nr_requests": "64"}, "none", device="nbd3", files={"pid": "9"},
+                  harmless={"scheduler": "mq-deadline"}),
+        Situation("5.10.250", {"nr_requests": "64"}, "none", device="nbd3", files={"pid": "9"},
+                  harmless={"device": "sda"}),
+    ],
     ("K1", "leave-out", "queue/scheduler"): [
         Situation("5.10.37", {"scheduler": "kyber"}, files={"mq/1/nr_tags": "128"}, harmless={"files": {}}),
         Situation("5.10.37", {"scheduler": "kyber"}, files={"mq/1/nr_tags": "128"}, harmless={"wanted": BFQ}),
@@ -461,7 +510,7 @@ SITUATIONS: dict[tuple[str, str, str], list[Situation]] = {
                                                  for release in releases.split()]
         for name, releases in (
             ("B1", "5.15.45 5.10.120"), ("B2", "5.15.32"), ("B3", "6.1.10 5.15.92"), ("B4", "6.12.1 6.1.129"),
-            ("B5", "6.12.9 6.1.124"), ("B6", "5.10.250"),
+            ("B5", "6.12.9 6.1.124"), ("B6", "5.10.250"), ("B7", "5.14.9"),
         )
     },
 }  # fmt: skip
@@ -495,11 +544,13 @@ def fake(folder: Path, monkeypatch, case: Situation) -> tuple[FakeKernel, dict[s
 
 
 def rows_met(kernel: FakeKernel, case: Situation, wanted: dict[str, str], *instead: str) -> set[tuple[str, str, str]]:
-    found = kernel_faults.met(kernel.root / "sys/block" / case.device, wanted, *instead)
+    found = list(kernel_faults.met(kernel.root / "sys/block" / case.device, wanted, *instead))
+    if "udev" in instead:
+        found += kernel_faults.met(kernel.root / "sys/block" / case.device, wanted, "udev", at_start=True)
     return {(fault.id, fault.instead, fault.writes[0]) for fault, _ in found}
 
 
-ALL = ("refuse", "leave-out", "wait", "warn", "two-steps", "done-always", "udev")
+ALL = ("refuse", "leave-out", "wait", "warn", "two-steps", "throttling-off", "done-always", "udev")
 
 
 @pytest.mark.parametrize(("name", "instead", "first", "place"), CASES)
@@ -533,9 +584,10 @@ def test_each_row_does_what_it_says_on_its_kernels_and_on_no_others(
     if instead == "two-steps":
         asked = int(wanted["queue/nr_requests"])
         assert [int(value) for key, value in kernel.written if key == "queue/nr_requests"][:2] == [asked - 1, asked]
+    if row[:2] == ("W4", "wait"):
+        before["queue/wbt_lat_usec"] = "0"  # not throttled, as before
     assert read_settings(case.device, kernel.root) == before and journal.is_empty()
-    # bfq named by the user is allowed with a warning; afterwards the kernel has to leave it again.
-    assert kernel.broken == (["W1"] if row[:2] == ("W1", "leave-out") else [])
+    assert not kernel.broken
     if case.harmless:
         other = replace(case, **case.harmless)
         kernel, wanted = fake(tmp_path / "harmless", monkeypatch, other)
@@ -652,6 +704,87 @@ def test_a_value_raised_before_us_is_not_restored_where_that_breaks_the_kernel(t
     ):
         pass
     assert not kernel.broken
+
+
+@pytest.mark.parametrize("scheduler", ["none", "bfq"])
+@pytest.mark.parametrize("way", ["live", "apply", "killed"])
+def test_bfq_is_left_with_throttling_off_and_the_kernel_s_default_is_on_afterwards(
+    tmp_path, monkeypatch, nothing_accepted, scheduler, way
+):
+    """W1: where the program itself leaves bfq, in whichever way; no candidate runs without what the kernel would have
+    started."""
+    kernel = machine(tmp_path, monkeypatch, "6.17.9", scheduler)
+    journal, before = Journal(tmp_path / "state"), read_settings("sda", kernel.root)
+    kernel_faults.accept(["W1"] if scheduler == "bfq" else [])
+    candidates = [{"sda": {"scheduler": name}} for name in ("bfq", "mq-deadline", "none")]
+    if way == "live":
+        with switching(candidates, kernel.root, journal) as switch:
+            for candidate in (*candidates, *reversed(candidates), {}):
+                switch.to(candidate)
+                seen = read_settings("sda", kernel.root)
+                assert (seen["queue/wbt_lat_usec"] == "0") == (seen["queue/scheduler"] == "bfq")
+    elif way == "apply":
+        apply.apply(candidates[scheduler == "bfq"], kernel.root, journal)
+        assert [outcome.state for outcome in recovery.revert_all(journal)] == ["restored"]
+    else:
+        killed = changed(candidates[scheduler == "bfq"], kernel.root, journal)
+        killed.__enter__()
+        killed._left = True
+        killed._locks.close()
+        journal._let_go(journal._path(journal.entries()[0].id))
+        monkeypatch.setattr("seekwise.control.process.ProcessIdentity.alive", False)
+        assert [outcome.state for outcome in recovery.restore_left_behind(journal)] == ["restored"]
+    assert not kernel.broken and read_settings("sda", kernel.root) == before and journal.is_empty()
+
+
+def test_throttling_that_was_not_there_is_off_again_afterwards_and_under_what_does_not_ask_for_it(
+    tmp_path, monkeypatch
+):
+    kernel = machine(tmp_path, monkeypatch, "6.18.44", "mq-deadline")
+    without_throttling(kernel, kernel.root / "sys/block/sda")
+    journal, shown = Journal(tmp_path / "state"), kernel.root / "sys/block/sda/queue/wbt_lat_usec"
+    wanted = {"sda": {"wbt_lat_usec": "9000"}}
+    with switching([wanted, {"sda": {"nr_requests": "64"}}], kernel.root, journal) as switch:
+        for candidate, value in (({}, "0"), (wanted, "9000"), ({"sda": {"nr_requests": "64"}}, "0"), ({}, "0")):
+            switch.to(candidate)
+            assert shown.read_bytes().decode("latin-1").strip() == value
+    assert journal.is_empty()
+    shown.write_bytes(b"\xff")
+    kernel.refuse["queue/wbt_lat_usec"] = errno.EOPNOTSUPP
+    with pytest.raises(SeekwiseError, match="refused"):
+        apply.apply(wanted, kernel.root, journal)
+    assert shown.read_bytes() == b"\xff" and journal.is_empty()
+    kernel.refuse.clear()
+    apply.apply(wanted, kernel.root, journal)
+    assert [outcome.state for outcome in recovery.revert_all(journal)] == ["restored"]
+    assert shown.read_text() == "0\n" and journal.is_empty()
+
+
+KEPT = {"queue/nr_requests": "1024"}
+
+
+@pytest.mark.parametrize("form", [name for name in FORMS if name != "tw_cli"])
+def test_no_file_sets_at_every_start_what_the_kernel_breaks_on(tmp_path, monkeypatch, nothing_accepted, form):
+    """Printed or installed, also where the value is in force already; whatever passes until a start is no reason."""
+    faulty = {"6.16.7": "N1", "6.17": "N1", "6.16.11": None, "6.18.44": None, "6.12.57": None, "6.1.158": None}
+    for release, row in faulty.items():
+        kernel = machine(
+            tmp_path / release, monkeypatch, release, "mq-deadline", **{"device/state": "blocked"}, **SHORT
+        )
+        stack = read_stack(kernel.root)
+        make = functools.partial(
+            FORMS[form], {"sda": {**KEPT, **({"queue/scheduler": "bfq"} if form == "boot" else {})}}
+        )
+        for shown in ("256", "1024"):
+            (kernel.root / "sys/block/sda/queue/nr_requests").write_text(shown + "\n")
+            if row is None:
+                assert make(stack).text
+                continue
+            with pytest.raises(RefusedError, match=rf"frees memory twice.*\({row}\)"):
+                make(stack)
+            kernel_faults.accept([row])
+            assert make(stack).text
+            kernel_faults.accepted.clear()
 
 
 @pytest.mark.parametrize("release", ["6.19.7", "7.0.0"])

@@ -53,6 +53,7 @@ def test_maker_family_and_capacity_find_a_model(said, name):
         ("WD Blue SSD 1 TB", "crucial_mx500_1tb", "same class (SATA SSD); its capacity is as asked (1 TB)"),
         ("4 TB NVMe", "intel_p5510", "same class (NVMe SSD); its capacity is as asked (3.84 TB)"),
         ("sn850x", "samsung_990_pro_2tb", "same class (NVMe SSD)"),
+        ("10k rpm sas", "generic_1tb_sata", "its capacity is 1 TB, its speed 7200 rpm, not 10000"),
         ("Toshiba MG08 16TB", "exos_x18", "same class (hard disk); its capacity is 18 TB"),
     ],
 )  # fmt: skip

@@ -6,11 +6,13 @@ megabytes there is an answer, and what was left out is named.
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 
 import pytest
 
+import preloaded
 from seekwise.linux.setters import survey
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import open_tree
@@ -268,6 +270,53 @@ def test_hostile_configuration_is_read_within_seconds_or_left_out(name, tmp_path
     assert all(len(line) < 300 for line in found.not_evaluated) and len(found.not_evaluated) <= 21
     if name in LEFT_OUT:
         assert found.not_evaluated
+
+
+LONG = "B" * 2_000_000
+LONG_VALUES = {
+    "etc/sysfs.d/1.conf": f"block/sda/queue/scheduler = {LONG}\nblock/sda/queue/{LONG} = 1\n",
+    "etc/tmpfiles.d/1.conf": f"w /sys/block/sda/queue/scheduler - - - - {LONG}\n",
+    "etc/tuned/active_profile": "p\n",
+    "etc/tuned/p/tuned.conf": f"[disk]\nelevator={LONG}\n[sysfs]\n/sys/block/sda/queue/nr_requests={LONG}\n",
+    "etc/rc.local": f"#!/bin/sh\necho {LONG} > /sys/block/sda/queue/nr_requests\n",
+    "etc/udev/rules.d/1.rules": f'ACTION=="add", KERNEL=="sda", ATTR{{queue/scheduler}}="{LONG[:15000]}"\n',
+    "proc/cmdline": "elevator=" + LONG,
+    "sys/block/sda/device/model": LONG,
+    "sys/block/sda/queue/scheduler": f"[{LONG}] none\n",
+    "sys/block/sda/queue/read_ahead_kb": "9" * 2_000_000,
+    "run/udev/data/b8:0": f"E:ID_SERIAL={LONG}\nE:ID_MODEL={LONG}\n",
+}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status",
+        "status --all",
+        "devices",
+        "devices sda",
+        "doctor --watch 1s",
+        "status --json",
+        "doctor --json --watch 1s",
+    ],
+)
+def test_what_is_shown_of_another_s_machine_has_an_end(words, tmp_path):
+    """The kernel shows and takes a page of text; what is longer is nobody's value, and no screen of megabytes."""
+    for path, text in {**BASE, **LONG_VALUES}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    done = preloaded.run([*words.split(), "--root", str(tmp_path)], {**os.environ, "SEEKWISE_STATE": str(tmp_path)})
+    assert "Traceback" not in done.stderr and "has a fault" not in done.stderr
+    assert len(done.stdout) + len(done.stderr) < 400_000
+
+
+def test_doctor_says_what_a_budget_left_out(tmp_path):
+    for path, text in {**BASE, **CASES["sysfs glob"]()}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    words = ["doctor", "--watch", "1s", "--root", str(tmp_path)]
+    done = preloaded.run(words, {**os.environ, "SEEKWISE_STATE": str(tmp_path)})
+    assert "not evaluated: the rest of sysfs.conf: more than 2,000,000 steps" in done.stderr
 
 
 FILES = {

@@ -154,6 +154,13 @@ FAILED = {
     "[  812.5] nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10\n": "1 request met a controller that is gone (812.5 s): power saving (`nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`), slot or drive; no scheduler and no queue depth mends that",
     "[  812.1] sd 6:0:0:0: [sdb] tag#14 uas_eh_abort_handler 0 uas-tag 15 inflight: CMD IN\n": "1 request ran out of time (812.1 s): the drive, its cable, bridge or expander; no scheduler and no queue depth mends that",
     "[  100.1] nvme nvme0: 8/0/0 default/read/poll queues\n": None,
+    "> [  15.1] ata1.00: failed command: READ FPDMA QUEUED\n> [  15.1] ata1.00: cmd 60/00:00:d8:66:b2/05 tag 0 ncq=\n dma 655360 in\n"
+    ">         res 40/00:28:d8:7e:b2/00 Emask 0x1=\n (device error)\n": "1 queued command was refused by the drive (device error) (15.1 s): the drive (`smartctl -a`); libata gives NCQ up after more",
+    "ata2.00: failed command: WRITE FPDMA QUEUED\n": "1 queued command failed: the drive and its cable; libata gives NCQ up after more",
+    "ata2.00: failed command: WRITE FPDMA QUEUED\nata2.00: cmd 61/00 tag 13 ncq dma 4194304 out\n res 40/00 Emask 0x4 (timeout)\n"
+    "ata2.00: NCQ disabled due to excessive errors\nata2.00: failed command: WRITE DMA EXT\nata2.00: cmd 35/00 tag 6 dma 4194304 out\n res 40/00 Emask 0x4 (timeout)\n": "2 commands (queued and not) timed out: cable, power or the drive; 2 of 4 MiB, until Linux 6.16 the most was 1280 KiB: try max_sectors_kb=1280 before queue_depth=1",
+    "nvme nvme0: I/O tag 770 (1302) opcode 0x1 (I/O Cmd) QID 4 timeout, aborting\nnvme nvme0: I/O tag 770 (1302) opcode 0x1 (I/O Cmd) QID 4 timeout, reset controller\n"
+    "nvme nvme0: controller is down; will reset: CSTS=0xffffffff\n": "1 request met a controller that is gone and the controller was reset: power saving (`nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`), slot or drive; no scheduler and no queue depth mends that",
 }  # fmt: skip
 
 
@@ -175,3 +182,20 @@ def test_a_request_larger_than_older_kernels_sent_is_looked_at_before_ncq():
 @pytest.mark.parametrize("log", FAILED)
 def test_how_a_queued_command_failed_is_said(log):
     assert [state.failures for state in states(log)] == ([FAILED[log]] if FAILED[log] else [])
+
+
+OTHERS = {
+    "[ 4.4] ata3: limiting SATA link speed to 1.5 Gbps\n": "ata3: the link was slowed to 1.5 Gbps after errors",
+    "Aug 23 19:13:21 h kernel: [9026.7] usb 2-1: reset SuperSpeed Gen 1 USB device number 2 using xhci_hcd\n" * 3: "usb 2-1: the device was reset: cable, power or bridge (3 times)",
+    "[ 1.0] usb 2-1: UAS is ignored for this device, using usb-storage instead\n": "usb 2-1: UAS is off by a quirk",
+    "Oct 12 04:11:07 nas kernel: md/raid:md2: Disk failure on sde3, disabling device.\n": "md2: sde3 failed and left the array",
+    "[686060.6] blk_update_request: I/O error, dev sda, sector 89364488 op 0x0:(READ)\n": "sda: requests failed",
+    "[ 1208.5] INFO: task jbd2/sda1-8:312 blocked for more than 120 seconds.\n": "jbd2/sda1-8: waited longer than 120 s",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("log", OTHERS)
+def test_what_a_log_tells_beyond_ncq_is_not_passed_over(log, tmp_path):
+    (tmp_path / "kernel.log").write_text(log)
+    shown = " ".join(CliRunner().invoke(cli, ["devices", "--ncq", str(tmp_path / "kernel.log")]).stdout.split())
+    assert shown.startswith(f"The kernel log says nothing of NCQ, but: {OTHERS[log]}")

@@ -208,6 +208,41 @@ def test_of_a_sos_report_everything_is_shown_and_nothing_is_called_right(tmp_pat
     assert "Nothing wrong" not in CliRunner().invoke(cli, ["doctor", "--root", str(made.root)]).stdout
 
 
+def test_a_sos_report_of_an_older_sos_has_sizes_mounts_and_a_status_of_its_own(tmp_path):
+    """Its `lsblk -O -P` has no --bytes, and its partitions are in /proc/mounts alone (hotsos keeps one as test data)."""
+    made = Files(tmp_path).add({
+        "/sys/block/vda/queue/scheduler": "[mq-deadline] none\n",
+        "/sys/block/dm-0/queue/read_ahead_kb": "128\n",
+        "/proc/mounts": "/dev/vda1 / ext4 rw 0 0\n/dev/mapper/vg-srv /srv ext4 rw 0 0\n",
+        "/proc/partitions": "major minor  #blocks  name\n",
+        "/sos_commands/block/lsblk_-O_-P": 'NAME="vda" KNAME="vda" SIZE="40.5G" MODEL="1234" TYPE="disk"\n'
+        'NAME="vg-srv" KNAME="dm-0" SIZE="61.9M" TYPE="lvm"\n',
+    })  # fmt: skip
+    shown = CliRunner().invoke(cli, ["devices", "--root", str(made.root)])
+    assert (
+        "/  ext4, rw\n└── vda  virtio disk, 43.5 GB" in shown.stdout
+        and "disk 1234" in shown.stdout
+        and "/srv  ext4, rw\n└── dm-0" in shown.stdout
+    )
+    done = CliRunner().invoke(cli, ["doctor", "--root", str(made.root)])
+    assert done.exit_code == 2, "most checks could not look"
+
+
+def test_a_rule_for_scsi_disks_says_nothing_of_maps_and_virtual_disks(tmp_path):
+    """Of a map over LUNs the read-ahead stays, whatever a rule for the array's paths says (Nutanix, NetApp, Pure)."""
+    made = unpacked("multipath", tmp_path)
+    rules = 'ACTION=="add|change", SUBSYSTEM=="block", SUBSYSTEMS=="scsi", ATTRS{vendor}=="NETAPP  ", ATTR{bdi/read_ahead_kb}="32768"\n'
+    rules += 'ACTION=="add|change", KERNEL=="sd*|dm-*", ATTRS{vendor}=="NETAPP", ATTR{queue/max_sectors_kb}="512"\n'
+    made.add({"/etc/udev/rules.d/99-paths.rules": rules})
+    shown = CliRunner().invoke(cli, ["status", "--all", "--root", str(tmp_path)]).stdout
+    said = {
+        text.split()[0]: "paths.rules:" in text
+        for text in shown.split("\n\n")
+        if text.startswith(("dm-0", "vda", "sda"))
+    }
+    assert said == {"dm-0": False, "sda": True, "vda": False}
+
+
 KERNELS = {"4.18.0-305.el8.x86_64": "none", "4.18.0-348.el8.x86_64": "mq-deadline", "4.18.0-240.el8.x86_64": "mq-deadline", "5.14.0-70.el9.x86_64": "mq-deadline"}  # fmt: skip
 
 

@@ -59,6 +59,17 @@ def test_no_cell_of_csv_is_a_formula(text):
     assert not any(cell.lstrip(" ").startswith(tuple("=+-@\t\r＝")) for cell in cells)
 
 
+@pytest.mark.parametrize("text", ['x;=HYPERLINK("y")', "x; @SUM(1)", "a;b;-1+1", "x\t=1", "x\n=1", "x\r＝1", ";=1"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_no_cell_of_csv_is_a_formula_in_other_countries(text, separator):
+    """A spreadsheet that takes a semicolon or a tab for what divides cells, as in most of Europe."""
+    out = io.StringIO(newline="")
+    export.write_csv([replace(RECORD, factors={"name": text, text: "x"}, combination=text)], out)
+    cells = [cell for row in csv.reader(io.StringIO(out.getvalue(), newline=""), delimiter=separator) for cell in row]
+    cells += [cell for line in out.getvalue().splitlines() for cell in line.replace('"', "").split(separator)]
+    assert not any(cell.lstrip(" ").startswith(tuple("=+-@\t＝")) for cell in cells)
+
+
 @pytest.mark.parametrize("value", [-1, -1.5, "-1", "+2.5", "-1e3"])
 def test_numbers_of_csv_stay_numbers(value):
     out = io.StringIO()

@@ -4,8 +4,10 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ POSTGRESQL = pytest.mark.skipif(postgres.binaries() is None, reason="PostgreSQL 
 MARIADB = pytest.mark.skipif(mariadb.binaries() is None, reason="MariaDB's server and client are not installed")
 SERVERS = [pytest.param("postgresql", marks=POSTGRESQL), pytest.param("mariadb", marks=MARIADB)]
 PTRACE_SEIZE, PIDFD_GETFD = 0x4206, 438
-NOBODY = 65534
+NOBODY, ORDINARY = 65534, 1000
 PLANTED = ("server.log", "postmaster.pid", "pid", "postmaster.opts", "crew.err", "passwd", "pgbench.1")
 pytestmark = AS_ROOT
 
@@ -88,7 +90,7 @@ def as_user(user, call):
     return said
 
 
-def reached(pids):
+def reached(pids, sockets=()):
     """What the process that calls gets of these."""
     libc = ctypes.CDLL(None, use_errno=True)
     got = []
@@ -113,7 +115,32 @@ def reached(pids):
             got.extend(f"descriptor {number} of {pid}" for number in taken)
         if libc.ptrace(PTRACE_SEIZE, pid, None, None) == 0:
             got.append(f"{pid} traced")
+        word = ctypes.create_string_buffer(8)
+        vector = (ctypes.c_void_p * 2)(ctypes.addressof(word), 8)
+        # Where it may look, it is told that nothing lies at this address.
+        if libc.process_vm_readv(pid, vector, 1, (ctypes.c_void_p * 2)(16, 8), 1, 0) >= 0 or ctypes.get_errno() != 1:
+            got.append(f"memory of {pid}")
+        for path in sockets:
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as link:
+                link.connect(f"/proc/{pid}/root{path}")
+                got.append(f"socket of {pid}")
+    for path in sockets:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as link:
+            link.connect(path)
+            got.append(path)
     return got
+
+
+def reached_with_capabilities(pids, sockets):
+    """The same with every capability in a user namespace of one's own, and a mount namespace in it."""
+    ctypes.CDLL(None).unshare(server.CLONE_NEWUSER | server.CLONE_NEWNS)
+    return reached(pids, sockets)
+
+
+def sockets_of_servers():
+    """Paths of the sockets of databases, as their owners see them; the kernel tells everybody."""
+    words = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    return [row[7] for row in words if len(row) > 7 and ("PGSQL" in row[7] or row[7].endswith("data/socket"))]
 
 
 def test_no_other_user_reaches_a_server(laid_out):
@@ -126,9 +153,13 @@ def test_no_other_user_reaches_a_server(laid_out):
         crew.go([name], 1)
         pids = processes_of(user)
         assert pids, "the server is there"
-        assert as_user(NOBODY, lambda: reached(pids)) == "[]"
+        sockets = sockets_of_servers()
+        for attacker in (NOBODY, ORDINARY):
+            assert as_user(attacker, lambda: reached(pids, sockets)) == "[]"
+            assert as_user(attacker, lambda: reached_with_capabilities(pids, sockets)) == "[]"
         # What this test does is of use: the user itself reaches them.
-        assert "traced" in as_user(user, lambda: reached(pids))
+        own = as_user(user, lambda: reached(pids, sockets))
+        assert all(word in own for word in ("traced", "memory of", "root of", "descriptor", "socket of")), own
         assert crew.wait_idle([name], 120), crew.failed
     assert processes_of(user) == []
 
@@ -163,8 +194,10 @@ def test_a_user_that_a_process_has_is_not_taken(monkeypatch):
         server._free_user()
 
 
-def test_links_that_the_server_plants_lead_root_nowhere(laid_out, tmp_path):
-    """The server's user puts links to root's files under every name that root might use, and runs again."""
+@pytest.mark.parametrize("kind", ["link", pytest.param("pipe", marks=pytest.mark.slow)])
+def test_what_the_server_plants_leads_root_nowhere_and_holds_nobody_up(laid_out, tmp_path, kind):
+    """The server's user puts links to root's files, or pipes that nobody reads, under every name that root might use, and
+    runs again."""
     name, place = laid_out
     folder = place / "data" / name
     user = folder.stat().st_uid
@@ -179,16 +212,18 @@ def test_links_that_the_server_plants_lead_root_nowhere(laid_out, tmp_path):
             for link in PLANTED:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(link, dir_fd=at)
-                os.symlink(victim, link, dir_fd=at)
+                os.symlink(victim, link, dir_fd=at) if kind == "link" else os.mkfifo(link, dir_fd=at)
         return "planted"
 
     assert as_user(user, planted) == "'planted'"
     for at in places:
         os.close(at)
-    before = victim.stat()
+    before, begun = victim.stat(), time.monotonic()
     with contextlib.suppress(Exception), running(laid_out) as crew:
         crew.go([name], 1)
         crew.wait_idle([name], 60)
+    # It gives up on a server that does not start, and ends it.
+    assert time.monotonic() - begun < 4 * (server.START_S + server.STOP_S) and processes_of(user) == []
     after = victim.stat()
     assert victim.read_text() == "root's\n"
     assert (after.st_mtime_ns, after.st_mode, after.st_uid, after.st_ino) == (

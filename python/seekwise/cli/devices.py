@@ -62,15 +62,17 @@ def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> No
 
 
 def _ncq(boot: str, as_json: bool) -> None:
-    states = kernel_log.states(kernel_log.read(boot))
+    log = kernel_log.read(boot)
+    states = kernel_log.states(log)
     if as_json:
         _shown.echo_json(Ncq(boot, states))
         return
+    others = kernel_log.other_faults(log)
     if not states:
-        click.echo("The kernel log names no SATA disk.")
+        click.echo("The kernel log names no SATA disk." if not others else "The kernel log says nothing of NCQ, but:")
     for controller in states:
         depth = f", depth {controller.used} of {controller.offered}" if controller.offered is not None else ""
-        since = f" since {controller.since_s:g} s" if controller.since_s is not None else ""
+        since = f" since {controller.since_s:.1f} s" if controller.since_s is not None else ""
         # "NCQ off by libata.force", "NCQ off since 207.6 s, given up after errors", "NCQ refused: …".
         reason = controller.reason or ""
         reason = reason and (f" {reason}" if reason.startswith("by ") else f", {reason}" if since else f": {reason}")
@@ -80,6 +82,8 @@ def _ncq(boot: str, as_json: bool) -> None:
     if cost := next((controller.cost for controller in states if controller.cost), None):
         click.echo()
         _wrapped(f"Off or refused means {cost}.")
+    for said in others:
+        _wrapped(said)
 
 
 def _wrapped(text: str) -> None:

@@ -94,6 +94,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
     findings = examine(machine)
     blind, beyond = _not_examined(machine), special.unseen(list(machine.drives()), tree, machine.who.setters)
     beyond = [*beyond, *kernel_fault.notes(machine)]
+    beyond += [f"not evaluated: {line}" for line in machine.who.not_evaluated if line.startswith("the rest of ")]
     has_queues = any(device.queue for device in machine.stack.devices.values())
     beyond = [*_unread(tree), *([] if has_queues else [NO_QUEUES]), *beyond]
     unseen = [*blind.values(), *beyond]
@@ -107,15 +108,16 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
             _output.to_person(
                 f"next: `{invocation.line(f'sudo seekwise tune {shlex.quote(os.getcwd())}')}` measures whether other settings suit it"
             )
-    if status := _status(findings, tree, has_queues=has_queues):
+    if status := _status(findings, machine, has_queues=has_queues):
         raise SystemExit(status)
 
 
-def _status(findings: tuple[DoctorFinding, ...], tree: Tree, *, has_queues: bool) -> int:
+def _status(findings: tuple[DoctorFinding, ...], machine: Machine, *, has_queues: bool) -> int:
     """Not 0 where something is wrong, or where what is wrong could not be seen."""
     if any(finding.severity == "wrong" for finding in findings):
         return int(Exit.NOT_MET)
-    if has_queues and not _unread(tree):
+    tree = machine.tree
+    if has_queues and not _unread(tree) and not is_thin(machine):
         return 0
     return int(Exit.MISSING if tree.live or tree.denied else Exit.USAGE)
 
@@ -140,7 +142,7 @@ def _examined(path: str, root: Path) -> int:
         click.echo()
     for line in _unread(tree):
         _output.to_person(f"note: {line}")
-    return _status(findings, tree, has_queues=has_queues)
+    return _status(findings, machine, has_queues=has_queues)
 
 
 NO_QUEUES = "settings: no device has a folder queue/, so schedulers, read-ahead and caches are not known"
@@ -217,7 +219,12 @@ def _print(
         )
 
 
+LONGEST = 1000
+"""Characters of what is said of one thing: a value from somebody else's file has no end of its own."""
+
+
 def _paragraph(text: str, width: int, first: str, rest: str) -> None:
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
     click.echo(
         "\n".join(textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False))
     )

@@ -175,10 +175,10 @@ def _several_disks(write: Write) -> bool:
     return len(list(place.glob("nvme*n*"))) > 1
 
 
-def _is_below_reshape(folder: Path) -> bool:
-    """Whether an array above this drive, or above one of its partitions, is being reshaped."""
-    return sysfs.read(folder / "md/sync_action") == "reshape" or any(
-        _is_below_reshape(holder) for place in ("holders/*", "*/holders/*") for holder in folder.glob(place)
+def _is_below(folder: Path, name: str, value: str) -> bool:
+    """Whether an array above this drive, or above one of its partitions, shows this."""
+    return sysfs.read(folder / name) == value or any(
+        _is_below(holder, name, value) for place in ("holders/*", "*/holders/*") for holder in folder.glob(place)
     )
 
 
@@ -204,7 +204,10 @@ CONDITIONS: dict[str, Callable[[Write], bool]] = {
     "several_queues": lambda write: len(list(write.folder.glob("mq/*"))) > 1,
     "not_throttling": lambda write: write.now(write.name) is None,
     "below_wbt_default": _is_below_wbt_default,
-    "below_reshape": lambda write: _is_below_reshape(write.folder),
+    "below_reshape": lambda write: _is_below(write.folder, "md/sync_action", "reshape"),
+    "below_journal": lambda write: _is_below(write.folder, "md/consistency_policy", "journal"),
+    "throttles": lambda write: write.number != 0,
+    "nbd": lambda write: write.folder.name.startswith("nbd"),
     "to_other_than_deadline": lambda write: write.value not in ("mq-deadline", "deadline"),
     "does_not_answer": _does_not_answer,
     "controller_not_live": lambda write: (
@@ -218,6 +221,10 @@ CONDITIONS: dict[str, Callable[[Write], bool]] = {
 }
 
 PASSING = {"short_of_memory", "does_not_answer", "controller_not_live"}
+OF_THE_MOMENT = PASSING | {"needed_to_free_memory", "resyncs", "leaves_bfq", "leaves_none", "not_throttling"}
+"""What a start changes: a file that sets a value then does not meet it by what is so now."""
+ORDERS = {"two-steps", "throttling-off"}
+"""How a value is written: nothing that anybody has to accept."""
 
 
 @functools.cache
@@ -241,18 +248,23 @@ def accept(names: Iterable[str]) -> None:
         accepted.add(name)
 
 
-def met(folder: Path, wanted: Mapping[str, str], *instead: str) -> Iterator[tuple[Fault, str]]:
-    """Rows that writing these values would meet, each with the sentence of this kernel."""
+def met(folder: Path, wanted: Mapping[str, str], *instead: str, at_start: bool = False) -> Iterator[tuple[Fault, str]]:
+    """Rows that writing these values would meet, each with the sentence of this kernel. `at_start`: after the next
+    start, whatever is in force now."""
     if folder.parts[-3:] == Path(sysfs.SYSTEM_FOLDER).parts:
         return
     base = kernel_base.read(folder.parents[2])
-    rows = [fault for fault in table() if fault.instead in instead and fault.id not in accepted and fault.is_in(base)]
+    rows = [
+        fault
+        for fault in table()
+        if fault.instead in instead and (fault.id not in accepted or fault.instead in ORDERS) and fault.is_in(base)
+        if not (at_start and OF_THE_MOMENT & {*fault.when})
+    ]
     for name, value in wanted.items():
         is_so = attributes.same(name, value, attributes.current(name, folder))
         write = Write(folder, name, value, wanted)
         for fault in rows:
-            # A udev rule writes after the next start, whatever is in force now.
-            if (fault.instead == "udev" or not is_so) and fault.is_met(write):
+            if (at_start or not is_so) and fault.is_met(write):
                 yield fault, fault.sentence(base)
 
 
@@ -272,10 +284,18 @@ def refuse(device: str, folder: Path, wanted: Mapping[str, str], only: str = "*"
         for fault, _ in met(folder, wanted, "wait", "refuse")
     ):
         time.sleep(0.1)
-    for fault, sentence in met(folder, wanted, "refuse"):
-        if fnmatch.fnmatchcase(fault.id, only):
-            way = f"`--accept-kernel-fault {fault.id}` does it all the same"
-            raise RefusedError(f"{device}: {sentence} ({fault.id})", f"{fault.hint}; {way}" if fault.hint else way)
+    _refuse(device, (row for row in met(folder, wanted, "refuse") if fnmatch.fnmatchcase(row[0].id, only)))
+
+
+def refuse_at_start(device: str, folder: Path, wanted: Mapping[str, str]) -> None:
+    """RefusedError where a file that sets these values at every start would break this kernel then."""
+    _refuse(device, met(folder, wanted, "refuse", at_start=True))
+
+
+def _refuse(device: str, rows: Iterable[tuple[Fault, str]]) -> None:
+    for fault, sentence in rows:
+        way = f"`--accept-kernel-fault {fault.id}` does it all the same"
+        raise RefusedError(f"{device}: {sentence} ({fault.id})", f"{fault.hint}; {way}" if fault.hint else way)
 
 
 @functools.cache
@@ -283,9 +303,9 @@ def _warn_once(sentence: str) -> None:
     notice.warn(sentence)
 
 
-def takes_two_steps(name: str, folder: Path, value: str) -> bool:
-    """Whether the kernel takes the number before for the one that is written."""
-    return any(True for _ in met(folder, {name: value}, "two-steps"))
+def asks_for(order: str, name: str, folder: Path, value: str) -> bool:
+    """Whether this value is written so: in `two-steps`, with write-back throttling off (`throttling-off`)."""
+    return any(True for _ in met(folder, {name: value}, order))
 
 
 def forbids(name: str, folder: Path, value: str) -> str | None:

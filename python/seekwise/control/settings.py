@@ -216,7 +216,8 @@ def item_for(device: str, folder: Path, root: Path, asked: Mapping[str, str]) ->
         "root": str(root),
         "identity": identity(folder),
         "asked": dict(asked),
-        "old": attributes.remembered(folder),
+        # What is not throttled shows no value (EINVAL): once it is, 0 switches it off.
+        "old": ({attributes.WBT: "0"} if attributes.WBT in asked else {}) | attributes.remembered(folder),
         **({"driver_tags": depth} if (depth := attributes.driver_tags_in_use(folder)) is not None else {}),
     }
 
@@ -289,14 +290,23 @@ def write_values(device: str, folder: Path, wanted: Mapping[str, str], journalle
     `journalled`: the values that come back. Of a drive that does not answer they are told, and no more is read: the
     kernel may hold its lock.
     """
+    scheduler = wanted.get(attributes.SCHEDULER)
+    unthrottled = scheduler is not None and _is_to_be_unthrottled(attributes.SCHEDULER, folder, scheduler)
     try:
         _write_all(device, folder, wanted)
+        # The kernel would have started it with its default; under bfq as it was found, 0 says nothing of that.
+        if unthrottled and attributes.WBT not in wanted and _throttled(journalled):
+            _write_one(device, folder, attributes.WBT, attributes.WBT, "-1")
     except TimeoutError as error:
         kept = ", ".join(f"{name} {journalled[name]}" for name in wanted if name in journalled)
         raise SeekwiseError(
             f"{error.strerror}. The journal keeps {kept} for {device}",
             "once it answers, `seekwise revert` restores that; `dmesg` shows what the kernel says",
         ) from error
+
+
+def _throttled(values: Mapping[str, str]) -> bool:
+    return values.get(attributes.SCHEDULER) == "bfq" or values.get(attributes.WBT, "0") != "0"
 
 
 def _write_all(device: str, folder: Path, wanted: Mapping[str, str]) -> None:
@@ -356,10 +366,19 @@ def _put(name: str, folder: Path, value: str) -> None:
     if (
         name == attributes.NR_REQUESTS
         and int(value) > REQUESTS_LEAST
-        and kernel_faults.takes_two_steps(name, folder, value)
+        and kernel_faults.asks_for("two-steps", name, folder, value)
     ):
         _write_when_free(folder / name, str(int(value) - 1))
+    if _is_to_be_unthrottled(name, folder, value):
+        _write_when_free(folder / attributes.WBT, "0")
     _write_when_free(attributes.path(name, folder), value)
+
+
+def _is_to_be_unthrottled(name: str, folder: Path, value: str) -> bool:
+    """Whether write-back throttling, where there is any, must be off by hand before this is written."""
+    return attributes.current(attributes.WBT, folder) is not None and kernel_faults.asks_for(
+        "throttling-off", name, folder, value
+    )
 
 
 def _restore_unseen(item: Item, folder: Path, names: Iterable[str]) -> None:
@@ -456,6 +475,8 @@ def restore_item(item: Item, only: frozenset[str] | None = None, *, unseen: bool
         old[attributes.ASYNC_DEPTH] = old.pop(moved)  # an older kernel's journal
     if old.get(attributes.SCHEDULER, attributes.current(attributes.SCHEDULER, folder)) == "none":
         old.pop(attributes.ASYNC_DEPTH, None)
+    if old.get(attributes.WBT) == "0" and attributes.current(attributes.WBT, folder) is None:
+        del old[attributes.WBT]  # nothing is throttled, as before
     refused: dict[str, str] = {}
     hidden: list[str] = []
     try:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from seekwise.errors import SeekwiseError
+from seekwise.grouping import grouped
 from seekwise.importing import fio_documents, fio_result
 from seekwise.importing.fio_documents import NO_LATENCIES, FioDocument, depth_of
 from seekwise.importing.fio_result import FioJob
@@ -126,9 +127,7 @@ def _errno_words(error: object) -> str | None:
 
 def _groups(jobs: list[FioJob]) -> list[list[FioJob]]:
     """Jobs that ran together: fio counts their group; `stonewall` and `new_group` raise it."""
-    groups: dict[str, list[FioJob]] = {}
-    for job in jobs:
-        groups.setdefault(str(job.get("groupid", 0)), []).append(job)
+    groups = grouped((str(job.get("groupid", 0)), job) for job in jobs)
     return list(groups.values())
 
 
@@ -164,9 +163,7 @@ def _span_s(jobs: list[FioJob]) -> tuple[float, float]:
 
 def _loads(group: list[FioJob]) -> list[list[FioJob]]:
     """The jobs of a group by what they do."""
-    loads: dict[object, list[FioJob]] = {}
-    for job in group:
-        loads.setdefault(_load(job), []).append(job)
+    loads = grouped((_load(job), job) for job in group)
     return list(loads.values())
 
 

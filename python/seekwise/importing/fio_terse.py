@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import log2
 
+from seekwise.grouping import grouped
 from seekwise.importing.fio_documents import NO_LATENCIES
 from seekwise.importing.fio_text import OPENING, block_of, depth_in
 from seekwise.importing.result import KIB, Format, Given, Latency, Result, Source, phase
@@ -61,9 +62,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     openings = {match["name"]: match for line in source.lines if (match := OPENING.match(line))}
     results = []
     for number, run in enumerate(runs):
-        loads: dict[tuple[object, ...], list[TerseLine]] = {}
-        for line in run:
-            loads.setdefault(line.load, []).append(line)
+        loads = grouped((line.load, line) for line in run)
         for load, jobs in loads.items():
             beside = [_names(others) for other, others in loads.items() if other[0] == load[0] and other != load]
             # Without options, names alone tell the loads of a run apart.

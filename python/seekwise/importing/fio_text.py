@@ -22,6 +22,7 @@ import itertools
 import re
 from dataclasses import dataclass, field
 
+from seekwise.grouping import grouped
 from seekwise.importing.fio_documents import NO_LATENCIES, SUM_OF_CLIENTS, depth_of
 from seekwise.importing.result import Format, Given, Latency, Result, Source, as_one, headings, is_rare, phase, times
 from seekwise.store.operations import Operation, pure
@@ -197,10 +198,9 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             "is normal output of fio 2, which is not read", hint=f"with fio 3 write what can be read: {COMMAND}"
         )
     last = {job.key: job for job in _jobs(source)}
-    together: dict[tuple[int, int, str], list[PrintedJob]] = {}
-    for job in last.values():
-        if any(name != "trim" for name in job.sides):
-            together.setdefault((*job.key[:2], job.load), []).append(job)
+    together = grouped(
+        ((*job.key[:2], job.load), job) for job in last.values() if any(name != "trim" for name in job.sides)
+    )
     results = []
     for (run, group, load), jobs in together.items():
         beside = [

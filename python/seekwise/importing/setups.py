@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from seekwise.grouping import grouped
 from seekwise.importing.result import Result, ms
 from seekwise.store import operations
 from seekwise.store.percentiles import merged
@@ -61,9 +62,7 @@ def _by_options(measured: Sequence[Measured], first: Sequence[str]) -> list[str]
     called."""
     given = [{} if entry.setting is not None else _how(entry.result.options) for entry in measured]
     alike = list(zip(first, (entry.load for entry in measured), strict=True))
-    values: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for key, options in zip(alike, given, strict=True):
-        values.setdefault(key, []).append(options)
+    values = grouped(zip(alike, given, strict=True))
     labelled = []
     for key, options in zip(alike, given, strict=True):
         varied = [name for name, value in options.items() if any(other.get(name) != value for other in values[key])]
@@ -102,9 +101,7 @@ def _counted(stems: dict[Path, str], loads: dict[Path, set[str]]) -> dict[Path, 
     """{file: its set-up}: `a1 a2 b1 b2` of the same loads, counted from 1 or 0, are repeats of a and b; elsewhere the
     stems, as a number may be a setting's."""
     parts = {path: re.fullmatch(r"(.*?[^\d_. -])[_. -]*(\d{1,3})", stem) for path, stem in stems.items()}
-    counts: dict[str, list[int]] = {}
-    for match in parts.values():
-        counts.setdefault(match[1] if match else "", []).append(int(match[2]) if match else -1)
+    counts = grouped((match[1] if match else "", int(match[2]) if match else -1) for match in parts.values())
     first, *others = [sorted(each) for each in counts.values()] or [[]]
     counted = first in ([0, *range(1, len(first))], [*range(1, len(first) + 1)]) and len(first) > 1
     if not counted or not others or any(each != first for each in others) or len({*map(frozenset, loads.values())}) > 1:
@@ -311,9 +308,7 @@ def _sum_phases(phases: Sequence[Phase]) -> Phase:
 
 def notes(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:
     """What was taken for repeats, in sentences."""
-    groups: dict[tuple[str, str], list[Measured]] = {}
-    for entry, label in zip(measured, names, strict=True):
-        groups.setdefault((label, entry.load), []).append(entry)
+    groups = grouped(((label, entry.load), entry) for entry, label in zip(measured, names, strict=True))
     repeats: dict[str, dict[str, None]] = {}
     for (label, _), members in groups.items():
         if len(members) > 1:

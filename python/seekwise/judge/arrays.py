@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from seekwise.grouping import grouped
 from seekwise.number_text import natural
 from seekwise.simulate import degraded
 from seekwise.simulate.trial_spec import LOG
@@ -121,12 +122,11 @@ def rows(records: Sequence[Record]) -> list[ArrayRow]:
 def with_states(records: Sequence[Record]) -> list[ArrayRow]:
     """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such
     states itself."""
-    groups: dict[str, list[Record]] = {}
-    for record in records:
-        if record.valid and degraded.can(record) and record.role != "sentinel":
-            groups.setdefault(rows([record])[0].name if len(_systems(records)) < 2 else _named(record), []).append(
-                record
-            )
+    groups = grouped(
+        (rows([record])[0].name if len(_systems(records)) < 2 else _named(record), record)
+        for record in records
+        if record.valid and degraded.can(record) and record.role != "sentinel"
+    )
     arrays = []
     own = rows(records)
     studied = any(row.is_degraded for row in own)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from seekwise.grouping import grouped
 from seekwise.judge.observation import Observation
 
 Array = NDArray[np.float64]
@@ -44,9 +45,7 @@ class ValueGrid:
 
 def grids(observations: Iterable[Observation]) -> list[ValueGrid]:
     """Observations by table and metric; every order is the order of first appearance, repetitions ascending."""
-    rows: dict[tuple[str, str], list[Observation]] = {}
-    for observation in observations:
-        rows.setdefault((observation.table, observation.metric), []).append(observation)
+    rows = grouped(((observation.table, observation.metric), observation) for observation in observations)
     return [_grid(table, metric, members) for (table, metric), members in rows.items()]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from seekwise.grouping import grouped
 from seekwise.store.percentiles import merged, percentile_ns
 from seekwise.store.record import Record
 from seekwise.trace.load import FOREGROUND, RECORDED
@@ -69,10 +70,7 @@ def carries(row: WhatIfRow, load: Recorded | None) -> bool:
 
 def rows(records: Sequence[Record]) -> dict[tuple[str, str], WhatIfRow]:
     """By setting and program."""
-    kept: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        if record.phases:
-            kept.setdefault((record.setting, str(record.load["program"])), []).append(record)
+    kept = grouped(((record.setting, str(record.load["program"])), record) for record in records if record.phases)
     return {key: _row(*key, values) for key, values in kept.items()}
 
 

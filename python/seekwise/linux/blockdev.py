@@ -47,10 +47,14 @@ def read_device(tree: Tree, node: Node) -> BlockDevice:
     if not node.disk:
         _from_udev(facts, udev)
     if not major_minor and queue and (row := sysfs.reported(tree, node.name)):
-        said = {"size_bytes": row.get("SIZE", ""), "model": row.get("MODEL", ""), "transport": row.get("TRAN", "")}
-        facts.update(
-            {key: int(text) if text.isdecimal() else text for key, text in said.items() if text and not facts.get(key)}
-        )
+        said = {
+            "size_bytes": sysfs.lsblk_bytes(row.get("SIZE", "")),
+            "model": row.get("MODEL"),
+            "transport": row.get("TRAN"),
+        }
+        facts.update({key: value for key, value in said.items() if value and not facts.get(key)})
+        if row.get("TYPE") in ("lvm", "crypt", "mpath"):
+            facts["details"]["dm_name"] = row["NAME"]
     _common_details(tree, node, udev, facts["details"], queue)
     return BlockDevice(**{key: value for key, value in facts.items() if key in FIELD_NAMES})
 

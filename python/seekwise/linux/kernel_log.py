@@ -79,8 +79,10 @@ OTHERS = re.compile(
     r"nvme (?P<nvme>nvme\d+): (?:I/O (?:tag )?\d{1,9} .{0,80}timeout, (?P<did>[a-z ]{1,40})|(?P<down>controller is down))"
     r"|(?:sd|scsi) (?P<scsi>\d+:\d+:\d+:\d+): (?:attempting task abort|.{0,40}(?:uas_eh_abort_handler|OCR is requested due to IO timeout|hostbyte=DID_TIME_OUT))"
 )
-QUEUED = re.compile(r"(ata\d+(?:\.\d+)?): cmd \S{1,80} tag \d+ ncq (?:dma )?(\d{1,12})")
-RESULT = re.compile(r"\bres \S{1,80} Emask 0x[0-9a-f]+ \(([^)]{1,40})\)")
+SENT = re.compile(r"(ata\d+(?:\.\d+)?): cmd \S{1,80} tag \d+ (?:ncq )?(?:dma )?(\d{1,12})")
+RESULT = re.compile(r"\bres \S{1,80} Emask 0x(?:3D)?([0-9a-f]+)(?: \(([^)]{1,40})\))?")
+EMASK = {0x4: "timeout", 0x10: "ATA bus error", 0x8: "media error", 0x400: "NCQ error", 0x20: "host bus error", 0x2: "HSM violation", 0x1: "device error"}  # fmt: skip
+"""Linux v6.1 drivers/ata/libata-eh.c, ata_err_string(), where a mail's lines end before the words."""
 RESET = re.compile(r"(ata\d+(?:\.\d+)?): hard resetting link")
 LARGEST_BYTES = 1280 * 1024
 """Of a request until Linux 6.16; since then up to 4 MiB, which some drives do not survive (linux-ide, January 2026)."""
@@ -116,8 +118,10 @@ class Failures:
 
     def text(self, count: int, *, given_up: bool) -> str:
         """`2 queued commands timed out (986753.7 s) and the link was reset: cable, power or the drive; …`."""
-        cause = max(set(self.causes), key=self.causes.count) if self.causes else "timeout"
-        did, look = CAUSES.get(cause, (f"failed ({cause})", "the drive and its cable"))
+        cause = max(set(self.causes), key=self.causes.count) if self.causes else ""
+        cause = "down" if "down" in self.causes else cause
+        did, look = CAUSES.get(cause, (f"failed ({cause})" if cause else "failed", "the drive and its cable"))
+        did = did.replace("were", "was") if count == 1 else did
         when = f" ({self.at_s:.1f} s)" if self.at_s is not None else ""
         reset = f" and the {'controller' if self.kind == 'request' else 'link'} was reset" if self.was_reset else ""
         size = ""
@@ -128,7 +132,7 @@ class Failures:
                 f"max_sectors_kb={LARGEST_BYTES >> 10} before queue_depth=1"
             )
         more = "" if given_up or size else "; libata gives NCQ up after more"
-        more = more if self.kind == "queued command" else "; no scheduler and no queue depth mends that"
+        more = more if size or self.kind == "queued command" else "; no scheduler and no queue depth mends that"
         name = f"{self.kind}{'s' if count > 1 else ''}{f' ({self.command})' if self.kind == 'command' else ''}"
         return f"{count} {name} {did}{when}{reset}: {look}{size}{more}"
 
@@ -153,6 +157,8 @@ def states(log: str) -> list[NcqState]:
             is_queued = "FPDMA" in match[2]
             what = Failures([], _seconds(line), [], "queued command" if is_queued else "command", match[2].strip())
             count, kept = failures.get(at, (0, what))
+            if kept.kind != what.kind:
+                kept.kind, kept.command = "command", "queued and not"
             failures[at] = (count + 1, kept)
             # A log that begins later does not name the disk.
             known.setdefault(at, NcqState(at, "on" if is_queued else "unknown", None, None, line.strip()))
@@ -161,15 +167,18 @@ def states(log: str) -> list[NcqState]:
             count, kept = failures.get(port, (0, Failures([], _seconds(line), [], "request")))
             # What was aborted before is told again when its controller is reset.
             kept.was_reset = kept.was_reset or "reset" in did
-            failures[port] = (count + ("reset" not in did or not count), kept)
+            failures[port] = (count + (not (match["down"] or "reset" in did) or not count), kept)
             causes = {"aborted": match["scsi"], "down": match["down"], "polled": "polled" in did, "NVMe timeout": True}
             kept.causes.append(next(filter(causes.get, causes)))
             known.setdefault(port, NcqState(port, "unknown", None, None, line.strip()))
-        elif at and (match := QUEUED.search(line)):
-            failures[at][1].large.extend([int(match[2])] if int(match[2]) > LARGEST_BYTES else [])
-        elif at and (match := RESULT.search(line)):
-            failures[at][1].causes.append(match[1])
-            at = ""
+        elif at and (SENT.search(line) or RESULT.search(line)):
+            if sent := SENT.search(line):
+                failures[at][1].large.extend([int(sent[2])] if int(sent[2]) > LARGEST_BYTES else [])
+            # The journal keeps both in one message.
+            if match := RESULT.search(line):
+                mask = int(match[1], 16)
+                failures[at][1].causes.append(match[2] or next((EMASK[bit] for bit in EMASK if mask & bit), "unknown"))
+                at = ""
         elif match := RESET.search(line):
             for port, (_, kept) in failures.items():
                 kept.was_reset = kept.was_reset or port.partition(".")[0] == match[1].partition(".")[0]
@@ -201,6 +210,30 @@ def states(log: str) -> list[NcqState]:
     for port, (count, kept) in failures.items():
         known[port] = replace(known[port], failed=count, failures=kept.text(count, given_up=port in given_up))
     return list(known.values())
+
+
+OTHER_FAULTS = {
+    r"(ata\d+): limiting SATA link speed to (\S+ Gbps)": "the link was slowed to {1} after errors: cable, port or drive",
+    r"(usb [\d.-]+): reset \S+ (?:Gen \d\S* )?USB device": "the device was reset: cable, power or bridge",
+    r"(usb[\d.: -]+): UAS is (?:ignored|blacklisted|disabled)": "UAS is off by a quirk: one command at a time",
+    r"md/raid\w*:(md\d+): Disk failure on (\w+)": "{1} failed and left the array: `mdadm --detail /dev/{0}`",
+    r"(?:I/O error|critical \w+ error), dev (\w+), sector": "requests failed: the drive, its cable or what is below it (`smartctl -a /dev/{0}`)",
+    r"(megaraid_sas \S+): .*\b(DEGRADED|OFFLINE)\b": "a unit is {1}: ask the controller's tool",
+    r"INFO: task (\S+?):\d+ blocked for more than (\d+) seconds": "waited longer than {1} s; `seekwise doctor PATH --watch 30s` says for which drive",
+}  # fmt: skip
+"""What a log tells of storage that is no matter of NCQ. Linux v6.1 drivers/ata/libata-core.c sata_print_link_status and
+sata_down_spd_limit, drivers/usb/core/hub.c, drivers/md/raid5.c, block/blk-core.c blk_status_to_errno, kernel/hung_task.c."""
+
+
+def other_faults(log: str) -> list[str]:
+    """`ata3: the link was slowed to 1.5 Gbps after errors: …`, each once, with how often."""
+    found: dict[str, int] = {}
+    for line in log.splitlines():
+        for pattern, words in OTHER_FAULTS.items():
+            if match := re.search(pattern, line[:LONGEST_LINE]):
+                said = f"{match[1]}: {words.format(*match.groups())}"
+                found[said] = found.get(said, 0) + 1
+    return [f"{said} ({count} times)" if count > 1 else said for said, count in found.items()]
 
 
 NO_STATE = NcqState("", "", None, None, "")

@@ -285,7 +285,9 @@ def _device_named(stack: Stack, asked: str, live: bool) -> str | None:
             return name
     if match := re.fullmatch(r"/dev/md/(d?\d+)", asked):
         return f"md{match[1]}" if f"md{match[1]}" in stack.devices else None
-    return None
+    # A sos report holds disks without their partitions.
+    disk = stack.devices.get(re.sub(r"(?<=\d)p\d+$|(?<=[a-z])\d+$", "", short))
+    return disk.name if disk and disk.is_thin else None
 
 
 def _resolved(stack: Stack, asked: str, names: tuple[str, ...], mount: Mount | None) -> ResolvedPath:

@@ -85,6 +85,12 @@ def reported(tree: Tree, name: str) -> dict[str, str]:
     return next((row for row in rows if row.get("KNAME") == name), {})
 
 
+def lsblk_bytes(text: str) -> int:
+    """`500107862016` of `lsblk --bytes`, and `61.9M` without it, in powers of 1024; 0 for anything else."""
+    size = re.fullmatch(r"(\d{1,20}(?:\.\d)?)([BKMGTPE]?)", text)
+    return int(float(size[1]) * 1024 ** "BKMGTPE".find(size[2] or "B")) if size else 0
+
+
 def texts(tree: Tree, folder: str, skip: frozenset[str] = frozenset()) -> dict[str, str]:
     """Every readable file directly in a folder, as text."""
     texts_of = {}

@@ -26,6 +26,11 @@ LINKS_MAX = 40
 """Linux follows 40 symbolic links in one path and then gives up (path_resolution(7))."""
 
 
+ATTRIBUTES = ("/sys/block/", "/sys/class/", "/sys/devices/")
+ATTRIBUTE_BYTES = 4096
+"""The kernel shows and takes a page of text at most (Linux Documentation/filesystems/sysfs.rst); more is forged."""
+
+
 class Tree(ABC):
     """Files below one root. Paths are absolute strings within the tree."""
 
@@ -114,7 +119,7 @@ class Tree(ABC):
 
     def text(self, path: str) -> str | None:
         """The file's text without surrounding white space; None where it cannot be read."""
-        content = self.bytes(path)
+        content = self.bytes(path, ATTRIBUTE_BYTES if path.startswith(ATTRIBUTES) else bounds.CAPTURE_FILE_BYTES)
         return None if content is None else content.decode("utf-8", "replace").strip("\0 \t\r\n")
 
     def word(self, path: str) -> str | None:

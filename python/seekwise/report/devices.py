@@ -12,6 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
+from seekwise.grouping import grouped
 from seekwise.linux.block_device import BlockDevice, DeviceWarning, Mount, Stack
 from seekwise.linux.document import is_swap, settings_places
 from seekwise.linux.resolve import ResolvedPath, devices_of_mount
@@ -45,9 +46,7 @@ def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = N
 
 def _grouped(warnings: list[DeviceWarning]) -> Iterator[str]:
     """The same warning about several devices once, with all their names."""
-    about: dict[str, list[str]] = {}
-    for warning in warnings:
-        about.setdefault(warning.text, []).append(warning.device)
+    about = grouped((warning.text, warning.device) for warning in warnings)
     for words, names in about.items():
         yield f"warning: {', '.join(names)}: {words}"
 
@@ -59,10 +58,7 @@ def _worth_showing(stack: Stack, device: BlockDevice) -> bool:
 
 def _trees(stack: Stack, width: int) -> Iterator[Tree]:
     """One tree per set of devices that is mounted, then those that nothing uses."""
-    places: dict[tuple[str, ...], list[Mount]] = {}
-    for mount in stack.mounts:
-        if names := devices_of_mount(stack, mount):
-            places.setdefault(names, []).append(mount)
+    places = grouped((names, mount) for mount in stack.mounts if (names := devices_of_mount(stack, mount)))
     # By mount point, so that `/` comes first; the place shown is where the filesystem's own top is mounted.
     for names, mounts in sorted(places.items(), key=lambda item: str(_main(item[1]).mount_point)):
         mounts = [_main(mounts), *(mount for mount in mounts if mount is not _main(mounts))]
@@ -86,7 +82,7 @@ def _trees(stack: Stack, width: int) -> Iterator[Tree]:
 def _use(stack: Stack, device: BlockDevice) -> str:
     if "container_of" in device.details:
         return "firmware RAID container"
-    return "swap" if is_swap(stack, device) else "not mounted"
+    return "swap" if is_swap(stack, device) else "use not known" if device.is_thin else "not mounted"
 
 
 def _main(mounts: list[Mount]) -> Mount:
@@ -188,10 +184,7 @@ def _hanging(label: str, value: str, label_width: int, width: int) -> Text:
 def _print_where(console: Console, resolved: ResolvedPath) -> None:
     console.print()
     console.print(Text("settings go to", style="bold"))
-    places: dict[str, list[str]] = {}
-    for setting, devices in settings_places(resolved).items():
-        if devices:
-            places.setdefault(", ".join(devices), []).append(setting)
+    places = grouped((", ".join(devices), setting) for setting, devices in settings_places(resolved).items() if devices)
     label_width = max(map(len, places), default=0) + 2
     for names, settings in places.items():
         # Twelve drives in a row leave no room beside them.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from seekwise.grouping import grouped
 from seekwise.number_text import three
 from seekwise.report.charts.panels import ChartPoint, Panel, PanelChart, Series
 from seekwise.report.frame import Axes, Frame, axes, combinations, has, is_number, shown
@@ -54,9 +55,7 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Pa
     """(shown first, behind "more", how many are left to the table)."""
     at = at or axes(table)
     groups = combinations(table, at.rest)
-    by_group: dict[tuple[object, ...], list[Row]] = {}
-    for row in table.rows:
-        by_group.setdefault(tuple(row[name] for name in at.rest), []).append(row)
+    by_group = grouped((tuple(row[name] for name in at.rest), row) for row in table.rows)
     wanted = [
         (metric, number)
         for metric in DRAWN
@@ -82,10 +81,7 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Pa
 
 def _apart(rows: Sequence[Row], at: Axes) -> float:
     """How many times as fast the fastest is as the slowest, in the panel where that is most."""
-    panels: dict[object, list[float]] = {}
-    for row in rows:
-        if row["rate_mb_s"]:
-            panels.setdefault(row[at.panel] if at.panel else None, []).append(row["rate_mb_s"])
+    panels = grouped((row[at.panel] if at.panel else None, row["rate_mb_s"]) for row in rows if row["rate_mb_s"])
     return max((max(rates) / min(rates) for rates in panels.values()), default=0.0)
 
 

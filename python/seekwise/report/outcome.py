@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from seekwise.grouping import grouped
 from seekwise.judge import arrays, believable
 from seekwise.judge.bitmap import rows as bitmap_rows
 from seekwise.judge.control import judge_control
@@ -47,9 +48,7 @@ from seekwise.workload.study.quantity import size_word
 
 def rule_text() -> str:
     """The rule that made the verdicts, with the differences that are no win by it."""
-    named: dict[float, list[str]] = {}
-    for metric in (*METRICS, *OTHERS):
-        named.setdefault(THRESHOLD_SHARE[metric], []).append(METRIC_NAMES[metric])
+    named = grouped((THRESHOLD_SHARE[metric], METRIC_NAMES[metric]) for metric in (*METRICS, *OTHERS))
     parts = [f"{100 * share:g} % in {listed(names)}" for share, names in named.items()]
     return (
         "All comparisons of a table are estimated together; a win has at least 95 % probability, intervals hold with 90 %; "
@@ -314,10 +313,9 @@ def _by_depth(records: Sequence[Record], plan: Plan) -> str:
                 phase.iops
             )
     said = []
-    several: dict[str, list[tuple[str, dict[int, list[float]]]]] = {}
-    for (operation, _, load), by_depth in rates.items():
-        if len(by_depth) > 1:
-            several.setdefault(operation, []).append((load, by_depth))
+    several = grouped(
+        (operation, (load, by_depth)) for (operation, _, load), by_depth in rates.items() if len(by_depth) > 1
+    )
     # The first load of each operation before any second one.
     in_turn = [load for turn in itertools.zip_longest(*several.values()) for load in turn if load is not None]
     for load, by_depth in in_turn[:LOADS_MOST]:
@@ -486,12 +484,11 @@ NOT_MODELLED_SHOWN = 4
 
 def not_modelled_notes(records: Sequence[Record]) -> list[str]:
     """What a simulated run could not answer, by reason; an unanswered operation has no number anywhere."""
-    reasons: dict[str, list[str]] = {}
-    for record in records:
-        for operation, reason in (record.conditions.get("not_modelled") or {}).items():
-            reasons.setdefault(str(reason), []).append(
-                f"{operation} on {record.factors.get('system', record.combination)}"
-            )
+    reasons = grouped(
+        (str(reason), f"{operation} on {record.factors.get('system', record.combination)}")
+        for record in records
+        for operation, reason in (record.conditions.get("not_modelled") or {}).items()
+    )
     asked = sum(len(record.phases) + len(record.conditions.get("not_modelled") or {}) for record in records)
     notes = []
     for reason, places in sorted(reasons.items(), key=lambda each: -len(each[1])):

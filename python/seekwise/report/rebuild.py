@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from seekwise.grouping import grouped
 from seekwise.judge.arrays import long_text
 from seekwise.judge.rebuild import LIMIT, TOLERATED, Limit, RebuildRow, least_kib_s, limits, longest_s, rows
 from seekwise.number_text import listed, three
@@ -84,10 +85,7 @@ def _levels(arrays: Sequence[str]) -> str:
 
 def _by_value(values: Mapping[str, int]) -> dict[int, list[str]]:
     """{value: arrays}, in the arrays' order."""
-    names: dict[int, list[str]] = {}
-    for array, value in values.items():
-        names.setdefault(value, []).append(array)
-    return names
+    return grouped((value, array) for array, value in values.items())
 
 
 def _why(kind: str, chosen: Sequence[Limit]) -> str:

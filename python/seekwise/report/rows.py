@@ -8,12 +8,12 @@ ratios around a geometric mean); with a single repetition there is no interval.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
 from seekwise import special
+from seekwise.grouping import grouped
 from seekwise.store.record import Phase, Record
 
 Row = dict[str, Any]
@@ -103,9 +103,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float |
 
 def summary_rows(rows: Sequence[Row], by: Sequence[str] = ("operation", "setting", "threads")) -> list[Row]:
     """Rows grouped by `by`: mean, low and high of each metric over repetitions, and the number of trials `n`."""
-    groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[tuple(row.get(name) for name in by)].append(row)
+    groups = grouped((tuple(row.get(name) for name in by), row) for row in rows)
     summaries = []
     for key, members in groups.items():
         summary: dict[str, object] = dict(zip(by, key, strict=True)) | {"n": len(members)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from seekwise.grouping import grouped
 from seekwise.judge.rule import THRESHOLD_SHARE
 from seekwise.judge.system_choices import LITTLE_KNOWN, NOT_LONG_ENOUGH, OVERALL, SystemChoice, choices, is_single_drive
 from seekwise.number_text import change, either, listed
@@ -32,9 +33,7 @@ def advice(study: Study | None, records: Sequence[Record], cautions: tuple[str, 
 def _headline(overall: Sequence[SystemChoice], drives: Collection[str]) -> str:
     """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named
     themselves."""
-    kinds: dict[str, list[SystemChoice]] = {}
-    for choice in overall:
-        kinds.setdefault(choice.kind, []).append(choice)
+    kinds = grouped((choice.kind, choice) for choice in overall)
     first = overall[0]
     if len(overall) > 2 and all(choice.text == first.text for choice in overall) and first.named:
         return f"Best on each of the {len(overall)} systems: {first.text}"
@@ -71,10 +70,7 @@ def shares(choices: Sequence[SystemChoice]) -> list[str]:
 def _reasons(choices: Sequence[SystemChoice]) -> Iterator[str]:
     yield from shares(choices)
     for name in dict.fromkeys(choice.use for choice in choices if choice.use != OVERALL.name):
-        said: dict[str, list[str]] = {}
-        for choice in choices:
-            if choice.use == name:
-                said.setdefault(choice.text, []).append(choice.system)
+        said = grouped((choice.text, choice.system) for choice in choices if choice.use == name)
         if said:
             title = name.replace("-", " ").capitalize()
             yield f"{title}: {'; '.join(f'{text} on {listed(systems)}' for text, systems in said.items())}"

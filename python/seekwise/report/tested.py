@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from seekwise.grouping import grouped
 from seekwise.judge.outcome import LiveOutcome
 from seekwise.judge.system_choices import kind_of
 from seekwise.number_text import one_line, some
@@ -36,9 +37,7 @@ def loads(content: ReportContent) -> list[str]:
     `database: random read, random write; 8 KiB; 1 and 16 threads; direct; 4 GiB per thread; 10 s each`."""
     if content.plan is None:
         return []
-    groups: dict[str, list[Load]] = {}
-    for combination in content.plan.combinations:
-        groups.setdefault(combination.load.name, []).append(combination.load)
+    groups = grouped((combination.load.name, combination.load) for combination in content.plan.combinations)
     return [_load(name, members) for name, members in groups.items()]
 
 

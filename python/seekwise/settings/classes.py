@@ -17,6 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
+from seekwise.grouping import grouped
 from seekwise.judge.decision.choose import CAP_LOG, STARVED_FACTOR, Choice
 from seekwise.judge.decision.records import ADDED_LOG, Decided, with_choices
 from seekwise.judge.decision.table import Conditions, UseFigure, Values
@@ -360,10 +361,7 @@ _PLURAL = {
 def quicker(answers: Sequence[ClassChoice]) -> list[str]:
     """Where another scheduler keeps programs more responsive, in a sentence for each scheduler with the figures of the
     first class."""
-    named: dict[str, list[ClassChoice]] = {}
-    for advice in answers:
-        if advice.responsive:
-            named.setdefault(advice.responsive, []).append(advice)
+    named = grouped((advice.responsive, advice) for advice in answers if advice.responsive)
     return [
         f"On {listed(word for advice in those for word in _PLURAL[advice.drive_class].split(', '))} {name} may be quicker while busy, at a price; "
         f"on {_PLURAL[those[0].drive_class]}: {those[0].responsive_price}."

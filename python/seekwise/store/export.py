@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TextIO
@@ -73,6 +74,8 @@ def _plain(value: object) -> object:
     if not isinstance(value, str):
         return value
     value = value.replace("\r", "\n")  # Python's writer leaves it unquoted, and readers begin a row there
+    # A spreadsheet of another country begins a cell there.
+    value = re.sub(rf"((?:;|(?<=.)[\t\n]) *)(?=[{re.escape(''.join(EVALUATED))}])", r"\1'", value, flags=re.DOTALL)
     if not value.lstrip(" ").startswith(EVALUATED):
         return value
     try:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from seekwise.grouping import grouped
 from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.judge.decision.verdicts import Judged, judge
 from seekwise.judge.grid import ValueGrid, grids
@@ -51,9 +52,7 @@ def judge_observations(
     decides. `X (control)` beside `X` is the second label of an A/A pair. It is only used to measure the noise: it takes
     part in no comparison (see `control.py` for its own verdicts).
     """
-    tables: dict[str, list[UseFigure]] = {}
-    for entry in figures_of(observations, unsteady, exact=exact):
-        tables.setdefault(entry.table, []).append(entry)
+    tables = grouped((entry.table, entry) for entry in figures_of(observations, unsteady, exact=exact))
     return [entry for entries in tables.values() for entry in judge(entries, base)]
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seekwise import special
+from seekwise.grouping import grouped
 from seekwise.judge.decision.effects import Effects
 
 Array = NDArray[np.float64]
@@ -266,9 +267,7 @@ def _in_general(figures: Sequence[Figure], elsewhere: Sequence[Elsewhere]) -> li
             rows.setdefault((observed.purpose, observed.kind, observed.settings[j]), []).append(
                 (observed.use, float(mean[j]) - middle, float(error[j]))
             )
-    programs: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
-    for one in elsewhere:
-        programs.setdefault((one.kind, one.setting), []).append((one.program, one.log, one.variance))
+    programs = grouped(((one.kind, one.setting), (one.program, one.log, one.variance)) for one in elsewhere)
     parts = []
     for figure in figures:
         mean, variance = np.zeros(len(figure.settings)), np.full(len(figure.settings), np.inf)

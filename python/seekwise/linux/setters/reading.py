@@ -16,7 +16,7 @@ from seekwise.linux.block_device import Stack
 from seekwise.linux.setters import pattern
 from seekwise.linux.setters.assignment import Ineffective, Setter
 from seekwise.linux.setters.writable import attribute_of
-from seekwise.linux.tree import Tree
+from seekwise.linux.tree import ATTRIBUTE_BYTES, Tree
 from seekwise.linux.udev import read_udev
 
 STEPS = 2_000_000
@@ -123,6 +123,9 @@ class Reading:
         self._steps = left // 2
         try:
             for setter in read(self):
+                if len(setter.value) > ATTRIBUTE_BYTES:
+                    self.leave_out(setter.file, setter.line, "a value longer than the kernel takes")
+                    continue
                 self._found -= 1
                 if self._found < 0:
                     raise Exhausted(f"more than {FOUND:,} assignments")
@@ -150,7 +153,7 @@ class Reading:
         self, file: str, line: int | None, device: str | None, attribute: str, value: str, reason: str, instead: str
     ) -> None:
         """Notes a line of the source that is being read as one that does not act."""
-        self.note(Ineffective(self.kind, file, line, device, attribute, value, reason, instead))
+        self.note(Ineffective(self.kind, file, line, device, attribute, value[:ATTRIBUTE_BYTES], reason, instead))
 
     @contextlib.contextmanager
     def evaluated(self, file: str, line: int) -> Iterator[None]:

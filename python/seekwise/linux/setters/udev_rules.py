@@ -254,7 +254,8 @@ def _views(reading: Reading, device: BlockDevice) -> Iterator[UdevDevice]:
 
 def _parents(folder: str) -> tuple[str, ...]:
     found = []
-    while folder.startswith("/sys/devices/"):
+    # What lies above a virtual device is no device.
+    while folder.startswith("/sys/devices/") and not re.fullmatch(r"/sys/devices/virtual(?:/\w+)?", folder):
         found.append(folder)
         folder = folder.rpartition("/")[0]
     return tuple(found)
@@ -425,7 +426,7 @@ def _parent_holds(tokens: list[Token], seen: UdevDevice) -> int:
                 case "KERNELS" | "ID":
                     one = _compare(token, folder.rpartition("/")[2], seen)
                 case "SUBSYSTEMS" | "BUS":
-                    subsystem = tree.link(f"{folder}/subsystem")
+                    subsystem = tree.link(f"{folder}/subsystem") or _subsystem(folder)
                     one = _compare(token, subsystem or "", seen) if subsystem or tree.live else MAYBE
                 case "DRIVERS":
                     one = _compare(token, tree.link(f"{folder}/driver") or "", seen)
@@ -438,10 +439,24 @@ def _parent_holds(tokens: list[Token], seen: UdevDevice) -> int:
     return best
 
 
+def _subsystem(folder: str) -> str:
+    """That of a device in a capture without its link, by the name that drivers give; empty where that does not tell."""
+    name = folder.rpartition("/")[2]
+    kinds = {
+        "none": r"block|pci[\da-f]{4}:[\da-f]{2}",
+        "scsi": r"host\d+|target[\d:]+|\d+:\d+:\d+:\d+",
+        "virtio": r"virtio\d+",
+        "pci": r"[\da-f]{4}:\S+",
+        "nvme": r"nvme\d+",
+    }
+    return next((kind for kind, pattern in kinds.items() if re.fullmatch(pattern, name)), "")
+
+
 def _attribute(token: Token, seen: UdevDevice, folder: str) -> int:
     attribute = token.attribute or ""
     text = seen.reading.attribute(_path(attribute, folder, seen))
     has_none = seen.devtype == "partition" and folder == seen.folder and attribute.startswith("queue/")
+    has_none = has_none or (folder.startswith("/sys/devices/virtual/") and attribute in ("vendor", "model", "rev"))
     if text is None and not seen.tree.live and not has_none:
         return MAYBE  # a capture holds only what seekwise reads
     if text is None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from seekwise.errors import SeekwiseError
+from seekwise.grouping import grouped
 from seekwise.judge.decision.periods import dense, quantile_ns
 from seekwise.linux import diskstats
 from seekwise.measure.kernel import fio, memory, programs
@@ -218,9 +219,7 @@ class LiveSession(SwitchedRun):
 def _operations_per_s(periods: Sequence[stretch.Period]) -> float:
     """Requests per second of the devices together under the slowest of the candidates; one stalled period is not its
     speed."""
-    by_candidate: dict[str, list[float]] = {}
-    for period in periods:
-        by_candidate.setdefault(period.candidate, []).append(_requests(period) / max(period.length_s, 1e-9))
+    by_candidate = grouped((period.candidate, _requests(period) / max(period.length_s, 1e-9)) for period in periods)
     return min((float(np.median(seconds)) for seconds in by_candidate.values()), default=0.0)
 
 

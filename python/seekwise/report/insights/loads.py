@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+from seekwise.grouping import grouped
 from seekwise.judge.repeats import Place
 from seekwise.report.insights.finding import Finding
 from seekwise.report.insights.means import NAMES, Means, span
@@ -18,9 +19,7 @@ from seekwise.workload.study.quantity import size_word
 
 def parted(records: Sequence[Record]) -> dict[str, list[Record]]:
     """{workload: its records} by name: trials stand in an order of chance."""
-    parts: dict[str, list[Record]] = {}
-    for record in records:
-        parts.setdefault(str(record.factors.get("load", "")), []).append(record)
+    parts = grouped((str(record.factors.get("load", "")), record) for record in records)
     return dict(sorted(parts.items()))
 
 

@@ -7,9 +7,10 @@ Rests on trials that tell how long processors waited for locks (hosts whose core
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seekwise.grouping import grouped
 from seekwise.number_text import thousands
 from seekwise.report.explain.caps import NOTHING, WITHOUT
 from seekwise.report.insights.finding import Finding, means
@@ -45,10 +46,9 @@ def _numbers(record: Record) -> LockMeans | None:
 def find(records: Sequence[Record]) -> list[Finding]:
     """Schedulers whose lock bounds the operations per second where `none` goes on rising."""
     findings = []
-    by_system: dict[str, list[Mapping[str, LockMeans]]] = {}
-    for (system, _), settings in means(records, _numbers).items():
-        if WITHOUT in settings:
-            by_system.setdefault(system, []).append(settings)
+    by_system = grouped(
+        (system, settings) for (system, _), settings in means(records, _numbers).items() if WITHOUT in settings
+    )
     for system, combinations in sorted(by_system.items()):
         for setting in sorted({name for combination in combinations for name in combination if name != WITHOUT}):
             pairs = [

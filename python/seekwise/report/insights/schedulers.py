@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import correlation, fmean, linear_regression
 
+from seekwise.grouping import grouped
 from seekwise.judge.naming import pieces
 from seekwise.number_text import listed, three
 from seekwise.report.insights.finding import Finding
@@ -125,9 +126,7 @@ def groups(curves: dict[str, Curve], level: float) -> list[list[str]]:
         for second in settings[i + 1 :]:
             if difference(curves[first], curves[second]) <= level:
                 parent[root(second)] = root(first)
-    branches: dict[str, list[str]] = {}
-    for setting in settings:
-        branches.setdefault(root(setting), []).append(setting)
+    branches = grouped((root(setting), setting) for setting in settings)
     return sorted(branches.values(), key=lambda members: -fmean([fmean(curves[m].values()) for m in members]))
 
 
@@ -367,9 +366,7 @@ def _tick_noise(means: Means, each: SettingCurves, curves: dict[str, Curve]) -> 
 
 def _spreads(known: Sequence[SettingCurves]) -> list[Finding]:
     """Which operation the setting matters in: the range over systems and request sizes."""
-    shares: dict[str, list[float]] = {}
-    for of_system in known:
-        shares.setdefault(of_system.operation, []).append(spread(of_system.curves))
+    shares = grouped((of_system.operation, spread(of_system.curves)) for of_system in known)
     if len(shares) < 2:
         return []
     order = sorted(shares, key=lambda operation: -fmean(shares[operation]))

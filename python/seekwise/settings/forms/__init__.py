@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from seekwise.control import sysfs
+from seekwise.control import kernel_faults, sysfs
 from seekwise.errors import UsageError
 from seekwise.linux.block_device import Stack
 from seekwise.settings.forms import ansible, boot, controller, sysfs_conf, sysfs_script, tuned, udev
@@ -36,13 +36,24 @@ def _of_drives(form: str, make: Callable[[Wanted, Stack], File]) -> Callable[[Wa
                 f"{', '.join(sorted(limits))} acts on the whole machine, and the form {form} sets drives",
                 hint=f"{lines} in a file below /etc/sysctl.d/ keeps it; `seekwise apply` without --persist sets it until the restart",
             )
+        return _unbroken(make)(wanted, stack)
+
+    return file
+
+
+def _unbroken(make: Callable[[Wanted, Stack], File]) -> Callable[[Wanted, Stack], File]:
+    """The form, refused where the machine's kernel breaks on a value, also on one that is in force now."""
+
+    def file(wanted: Wanted, stack: Stack) -> File:
+        for device, values in wanted.items():
+            kernel_faults.refuse_at_start(device, stack.root / "sys/block" / device.replace("/", "!"), values)
         return make(wanted, stack)
 
     return file
 
 
 FORMS: dict[str, Callable[[Wanted, Stack], File]] = {
-    "sysfs": sysfs_script.file,
+    "sysfs": _unbroken(sysfs_script.file),
     "udev": _of_drives("udev", udev.file),
     "sysfs.conf": _of_drives("sysfs.conf", sysfs_conf.file),
     "boot": _of_drives("boot", boot.file),

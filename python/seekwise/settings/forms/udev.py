@@ -50,7 +50,8 @@ def rules_only(wanted: Wanted, stack: Stack) -> File:
             notes.append(f"udev hears nothing of the hidden path {device}: `sysfs.conf` and `tuned` can set it")
             continue
         match, note = match_for(device, values, wanted, stack)
-        notes += [note, *(said for _, said in kernel_faults.met(stack.root / "sys/block" / device, values, "udev"))]
+        met = kernel_faults.met(stack.root / "sys/block" / device, values, "udev", at_start=True)
+        notes += [note, *(said for _, said in met)]
         # Arrays and mappings are ready only with the change event that follows their table. A drive is set once, when
         # it appears, so that a value that is set by hand stays; unless another rule sets it again at each change.
         action = "add|change" if device.startswith(("dm-", "md")) or _contested(device, values, rivals) else "add"
