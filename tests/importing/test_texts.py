@@ -268,6 +268,7 @@ def test_syncs_of_normal_output_are_counted(tmp_path):
 PREFIXES = {
     "container": "fio-1  | ", "pod": "[pod/fio-abc/fio] ", "journal": "Nov 28 10:00:00 host fio[123]: ", "stamp": "2026-11-28T10:00:00.123456789Z ",
     "file of the runtime": "2026-11-28T10:00:00.123456789Z stdout F ", "quotation": "> ", "comment": "# ", "indented": "    ",
+    "cat -n": "    {number}\t", "grep -n": "{number}:", "two words": "fio-abc12 fio ", "patch": "+", "ts": "Nov 28 10:00:00 ",
 }  # fmt: skip
 
 
@@ -275,10 +276,31 @@ PREFIXES = {
 def test_what_a_log_writes_before_each_line_is_passed_over(kind, tmp_path):
     printed = text_of(("a", "randread", "read"))
     found = []
-    for text in (printed, "".join(f"{PREFIXES[kind]}{line}\n" for line in printed.splitlines())):
+    for text in (
+        printed,
+        "".join(
+            f"{PREFIXES[kind].replace('{number}', str(at))}{line}\n" for at, line in enumerate(printed.splitlines(), 8)
+        ),
+    ):
         (tmp_path / "x.txt").write_text(text)
         _, (record,) = importing.read([tmp_path / "x.txt"])
         found.append(record.phases)
+    assert found[0] == found[1]
+
+
+CELLS = {
+    "CSV": 'host,output\ndb1,"{}"\n', "semicolons": 'db1;"{}"\n', "table of Markdown": "| a | {} |\n", "forum": "Code: Select all\n[code]{}[/code]\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_output_in_a_cell_is_read_as_it_is_alone(kind, tmp_path):
+    printed = text_of(("a", "randread", "read"))
+    found = []
+    for text in (printed, CELLS[kind].format(printed.strip())):
+        (tmp_path / "x.txt").write_text(text)
+        _, (record,) = importing.read([tmp_path / "x.txt"])
+        found.append((record.phases, record.factors))
     assert found[0] == found[1]
 
 
@@ -423,3 +445,17 @@ def test_the_best_rate_and_the_latency_of_kdiskmark_are_of_different_runs(tmp_pa
     )
     _, records = importing.read([tmp_path / "k.txt"])
     assert implausible(records) == []
+
+
+CONFIGURATIONS = {
+    "udev": 'ACTION=="add|change", KERNEL=="sd*", ATTR{queue/scheduler}="none"\n', "multipath": "defaults {\n  max_sectors_kb 512\n}\n",
+    "TuneD": "[main]\nsummary=x\n[disk]\nreadahead=4096\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", CONFIGURATIONS)
+def test_a_configuration_is_named_with_the_command_that_reads_it_where_it_lies(program, tmp_path):
+    (tmp_path / "x.txt").write_text(CONFIGURATIONS[program])
+    with pytest.raises(SeekwiseError, match=rf"is a configuration \(of {program}\), not a benchmark") as caught:
+        importing.read([tmp_path / "x.txt"])
+    assert "status --all" in str(caught.value.hint)

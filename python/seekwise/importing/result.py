@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import html
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,9 +47,13 @@ class ForeignError(UsageError):
 
 COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 STAMP = re.compile(
-    r"(?:\[?pod/\S{1,200}\s)?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?[ \t]|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S{1,80} \S{1,80}\[\d{1,9}\]: ?|\[\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\][ \t]"
+    r"(?:\[?pod/\S{1,200}\s)?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?[ \t]|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S{1,80} \S{1,80}\[\d{1,9}\]: ?|[A-Z][a-z]{2} [ \d]\d [\d:]{8} |\[\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\][ \t]|[ \t]{0,8}\d{1,6}(?:\t|:)(?! *\d)"
 )
 SAME = re.compile(r"\[?pod/\S{1,200}\s|(?:[\w.-]{1,80}\s{1,40})?\|\s|# ")
+WORDS = re.compile(r"(?:[\w./-]{1,80} ){1,3}|\+")
+"""What a log of several containers, or a patch, has before every line."""
+CELL = re.compile(r"""^.{0,200}?[,;|\]"'`]\s?"?(?=[^\s,;|"'\]]{1,100}: \(g=\d{1,5}\): rw=)""", re.MULTILINE)
+"""What stands before fio's first line where its output is a cell of a table or follows a mark of a forum."""
 QUOTED = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
 """Signs of quotation, which mails have before some lines only."""
 MOST_LINES = 0.9
@@ -78,7 +83,7 @@ def _without_log(text: str) -> str:
     first = next((line for line in lines if line.strip()), "")
     if STAMP.match(first):
         cut = [STAMP.sub("", line, count=1) if STAMP.match(line) else line for line in lines]
-    elif match := SAME.match(first):
+    elif match := SAME.match(first) or WORDS.match(_common(lines)):
         # A line without anything else loses the blank at its end.
         cut = [
             line.removeprefix(match[0]) if line.startswith(match[0]) else line.removeprefix(match[0].rstrip())
@@ -89,6 +94,12 @@ def _without_log(text: str) -> str:
     filled = [(line, new) for line, new in zip(lines, cut, strict=True) if line.strip()]
     changed = sum(line != new for line, new in filled)
     return "\n".join([*cut, ""]) if len(filled) > 1 and changed >= MOST_LINES * len(filled) else text
+
+
+def _common(lines: list[str]) -> str:
+    """What all of several lines begin with."""
+    filled = [line for line in lines if line.strip()]
+    return os.path.commonprefix(filled) if len(filled) > LEAST_LINES else ""
 
 
 HOLDS_TEXT = re.compile(r"(?:^|=> )[ \t]{0,80}(?=[\[{])", re.MULTILINE)
@@ -143,7 +154,8 @@ class Source:
         wide = self.data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         text = self.data.decode("utf-16" if wide else "utf-8-sig", errors="replace").replace("\r\n", "\n")
         # What was quoted, or had a colour or a time in between, may be a run by then.
-        for change in (_of_page, _unwrapped, lambda text: QUOTED.sub("", COLOUR.sub("", text)), _without_log):
+        unquoted, of_cell = (lambda text: QUOTED.sub("", COLOUR.sub("", text))), (lambda text: CELL.sub("", text))
+        for change in (_of_page, _unwrapped, unquoted, _without_log, of_cell):
             text = LONG.sub(lambda run: run[1] or run[2], change(text))
         return text
 
