@@ -158,7 +158,8 @@ def _advised(found: Sequence[tuple[str, Sequence[compare.AdviceLine]]]) -> list[
             row = f"{each.case} | {each.purpose} | {each.setting} | {each.best} | {lost} | {mark} |"
             rows.setdefault(row, []).append(name)
     head = ["| Runs | Program | Purpose | Advised | Best there | Lost (95 %) | |", "|---|---|---|---|---|---|---|"]
-    return [*head, *(f"| {', '.join(names)} | {row}" for row, names in rows.items()), ""]
+    runs = [name for name, _ in found]
+    return [*head, *(f"| {'all' if names == runs else ', '.join(names)} | {row}" for row, names in rows.items()), ""]
 
 
 def _percent(log: float) -> str:
