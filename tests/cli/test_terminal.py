@@ -55,6 +55,7 @@ def test_a_simulated_study_shows_its_bar(on_terminal, seekwise):
     (seekwise.folder / "s.toml").write_text(SIMULATED)
     seen = on_terminal("run", "s.toml")
     shown_once_and_gone(seen, "━━━━")
+    shown_once_and_gone(seen, "making the answer")  # of arrays it takes seconds, and the bar has gone
     assert "Nothing that was tested is better" in seen.text and b"\x1b[38;5;" in seen.raw
 
 

@@ -170,7 +170,12 @@ def test_the_debian_package_is_installed_and_run_and_removed(fresh):
 TASKS = ROOT / "docs" / "what-it-is-for.md"
 SEEN = {
     # It names what the kernel log shows of this machine, which may have no SATA disk.
-    "devices": ("settings go to", "libata.force=", "The kernel log names no SATA disk."),
+    "devices": (
+        "settings go to",
+        "libata.force=",
+        "The kernel log names no SATA disk.",
+        "The kernel log says nothing of NCQ",
+    ),
     "run queue-depth": "simulated: measure before you change a machine",
     "tune /srv --vary queue_depth": "only SCSI and SATA drives have it",
     "tune": ("Keep ", "Set ", "For "),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _live, _output, _shown
+from seekwise.cli import _display, _live, _output, _shown
 from seekwise.cli._shown import page_name
 from seekwise.errors import UsageError
 from seekwise.measure import execute as run
@@ -71,6 +71,9 @@ def _check_answered(records: Iterable[Record], study: str) -> None:
         raise UsageError(f"nothing of study {study} can be simulated: {reasons[0]}")
 
 
+JUDGING = "making the answer (arrays with a failed drive, too: up to half a minute)"
+
+
 def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bool, report_folder: Path | None) -> None:
     """Runs what is left of a plan, prints what came out, and writes the report into `report_folder`."""
     run_id = what.run_id
@@ -87,6 +90,11 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
     from seekwise.report import of_run  # loads the statistics, which nothing before this needs
 
     judged = of_run.of_runs(store, store.run(run_id))
+    # Seconds after the bar has gone: arrays are simulated in two more states.
+    with _display.moving(quiet=as_json) as (_, shown):
+        if shown is not None:
+            shown.update(JUDGING, refresh=True)
+        _ = judged.content
     if not as_json:
         # Notes of the plan stand above already.
         judged.show(_shown.out(), told=made.notes)
