@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tarfile
 import textwrap
 from pathlib import Path
 
@@ -318,6 +319,16 @@ def test_a_setting_that_is_named_twice_with_two_values_is_refused(tmp_path):
 def test_wrong_words_for_print_end_with_one_error(tmp_path, words, status):
     done = seekwise("apply", *words, state=tmp_path)
     assert done.returncode == status and done.stderr.count("error: ") == 1
+
+
+def test_an_archive_whose_kernel_cannot_be_asked_is_said(tmp_path):
+    archive, folder = machine_path("sata-ncq"), tmp_path / "machine"
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="fully_trusted")
+    words = ("apply", "--print", "udev", "--device", "sda", "--set", "scheduler=none", "--for-capture")
+    for capture, is_said in ((archive, True), (folder, False)):
+        done = seekwise(*words, str(capture), state=tmp_path)
+        assert done.returncode == 0 and ("unpack it" in done.stderr) == is_said
 
 
 def test_a_printed_file_needs_no_root_and_changes_nothing(tmp_path):

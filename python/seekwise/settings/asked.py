@@ -76,6 +76,8 @@ def check(wanted: Wanted, stack: Stack) -> tuple[str, ...]:
         for attribute, value in values.items():
             notes += _check_one(device, attribute, value, values)
     check_values(wanted, stack)
+    if stack.root.is_file():
+        notes.append("an archive does not tell whether its kernel breaks on a value: unpack it, and name the folder")
     return tuple(notes)
 
 

@@ -249,7 +249,7 @@ def _figure(figure: Judged) -> str:
 def _much(log_ratio: float) -> str:
     word = "quicker" if log_ratio > 0 else "slower"
     if abs(log_ratio) > CAP_LOG:
-        return f"over {STARVED_FACTOR:.0f} times {word}"
+        return f"over {STARVED_FACTOR:.0f} times {word}" if log_ratio > 0 else "nearly stops (less than a tenth)"
     return by(math.exp(abs(log_ratio)), word, of_rate=log_ratio < 0)
 
 
