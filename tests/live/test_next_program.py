@@ -116,6 +116,32 @@ def test_kinds_that_were_not_measured_here_and_lose_elsewhere_are_named_too():
     assert {loser.background for loser in choose.losers_elsewhere("none", "mq-deadline", "virtio", ())} <= {"copy"}
 
 
+def test_what_counts_more_decides():
+    """bfq halves the time of a command and makes a database a fifth slower: by the weights of `--for` either decides."""
+    command, server = (
+        unit({**SAME, "bfq": 60}, "command", "copy", seed=1),
+        unit({**SAME, "bfq": 125}, "server", "copy", seed=2),
+    )
+
+    def weighing(**weights: float) -> choose.Choice:
+        return choose.choose(
+            judged(*(
+                replace(each, conditions=replace(each.conditions, weight=weights[name]))
+                for name, each in (("command", command), ("server", server))
+            )),
+            "mq-deadline", ["mq-deadline", "bfq"],
+        )  # fmt: skip
+
+    alike, commands, servers = (
+        weighing(command=1, server=1),
+        weighing(command=4, server=1),
+        weighing(command=1, server=9),
+    )
+    assert not alike.changes, "half of what counts loses by it"
+    assert commands.setting == "bfq" and commands.expected_gain > 0.3
+    assert servers.setting == "mq-deadline" and servers.alternative is None
+
+
 def test_nothing_is_advised_that_most_programs_lose_by():
     found = judged(
         unit({**SAME, "bfq": 5}, "command", "4 readers", seed=1),

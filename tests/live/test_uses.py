@@ -170,3 +170,20 @@ def test_what_is_wrong_with_a_program_is_one_sentence(change, said):
     with pytest.raises(UsageError) as error:
         uses.loads(PROGRAM.replace(*change), "mine.toml")
     assert said in error.value.message and "\n" not in error.value.message
+
+
+def test_what_for_names_may_count_more(tmp_path):
+    own = tmp_path / "mine.toml"
+    own.write_text(GOOD)
+    found = {use.name: use.weight for use in uses.chosen(f"desktop=3, database, {own}=0.5")}
+    assert found["commands"] == 3 and found["database"] == 1 and found["mine"] == 0.5
+    assert uses.by_name("commands-copy=2, desktop=3") == {"commands-copy"}
+
+
+@pytest.mark.parametrize(
+    "words", ["desktop=", "desktop=x", "desktop=0", "desktop=-1", "desktop=nan", "desktop=1e9", "=3"]
+)
+def test_a_weight_that_is_none_is_refused(words):
+    with pytest.raises(UsageError) as raised:
+        uses.chosen(words)
+    assert raised.value.hint

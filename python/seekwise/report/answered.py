@@ -18,7 +18,7 @@ from seekwise.number_text import percent, span
 from seekwise.report import next_programs
 from seekwise.report.metric_words import both_texts, change_text, effect, subject
 from seekwise.workload.purpose import PURPOSES, Purpose
-from seekwise.workload.study.uses import LIMITS
+from seekwise.workload.study.uses import LIMITS, weighed
 
 EFFECTS_MOST = 2
 """Gains, and prices, that a sentence names."""
@@ -441,9 +441,11 @@ def at_most(asked: Question) -> str:
 
 
 def groups_measured(asked: str | None, judged: Sequence[Judged]) -> tuple[str, ...]:
-    """Of what `--for` named, what has figures: a name of a use or of a group; uses of own files by their names."""
+    """Of what `--for` named, what has figures: a name of a use or of a group; uses of own files by their names. With
+    its weight where it has one."""
     if asked is None:
         return ()
-    words = [word.strip().rpartition("/")[2].removesuffix(".toml") for word in asked.split(",")]
+    words = [weighed(word.strip()) for word in asked.split(",")]
+    named = [(word.rpartition("/")[2].removesuffix(".toml"), weight) for word, weight in words]
     have = {entry.use for entry in judged} | {entry.group for entry in judged if entry.group != LIMITS}
-    return tuple(word for word in words if word in have)
+    return tuple(f"{word} (weight {weight:g})" if weight else word for word, weight in named if word in have)

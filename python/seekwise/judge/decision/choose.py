@@ -1,8 +1,9 @@
 """What to set: the setting from which most is to be expected, and what one loses by it or by staying, for each purpose.
 
-The *utility* of a setting is the mean of its ln gain over the setting in force, over the parts of a purpose. A part is a use and a purpose, its figures
-averaged; no figure weighs more than a factor of ten. What the other purpose, or the background of a use that was asked for, loses by it is its price: it is
-said beside the gain, and forbids what would halve something. All of it is computed draw by draw (`posterior.py`), so sums know how sure they are.
+The *utility* of a setting is the mean of its ln gain over the setting in force, over the parts of a purpose, each as much as it counts (`--for desktop=3`).
+A part is a use and a purpose, its figures averaged; no figure weighs more than a factor of ten. What the other purpose, or the background of a use that was
+asked for, loses by it is its price: it is said beside the gain, and forbids what would halve something. All of it is computed draw by draw (`posterior.py`), so
+sums know how sure they are.
 
     regret    of a setting: how much more the best one would bring, expected, and its 95 % bound
     harm      it brings less than nothing, or loses more in one use of the purpose than it gains in any, or more than that in most uses of all, or more than
@@ -153,6 +154,14 @@ def parts_of(judged: Sequence[Judged], setting: str, in_force: str) -> dict[tupl
     return {part: np.mean(draws, axis=0) for part, draws in parts.items()}
 
 
+def average(parts: Mapping[tuple[str, str], Array | float], judged: Sequence[Judged]) -> Array:
+    """Over the parts, each as much as it counts: `--for desktop=3`."""
+    counts: dict[tuple[str, str], float] = {(each.part, each.purpose): each.conditions.weight for each in judged}
+    weights = [counts[part] for part in parts]
+    mean: Array = np.average(list(parts.values()), axis=0, weights=weights if len({*weights}) > 1 else None)
+    return mean
+
+
 def seen_gain(judged: Sequence[Judged], setting: str, in_force: str) -> float:
     """The setting's ln gain by the values alone, without what was expected before: parts weigh as in `parts_of`. 0 where there are none."""
     parts: dict[tuple[str, str], list[float]] = {}
@@ -161,7 +170,7 @@ def seen_gain(judged: Sequence[Judged], setting: str, in_force: str) -> float:
         if own is not None and base is not None and own.value and base.value:
             gain = entry.sign * math.log(own.value / base.value)
             parts.setdefault((entry.part, entry.purpose), []).append(capped(gain))
-    return float(np.mean([np.mean(gains) for gains in parts.values()])) if parts else 0.0
+    return float(average({part: float(np.mean(gains)) for part, gains in parts.items()}, judged)) if parts else 0.0
 
 
 @dataclass(frozen=True)
@@ -176,12 +185,17 @@ class Utility:
 
 def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence[Judged] = ()) -> Utility | None:
     """Over the figures that were asked for. None where nothing tells of the two. `others`: what else was measured, which is the price."""
-    gains = list(parts_of(own, setting, in_force).values())
+    parts = parts_of(own, setting, in_force)
     prices = list(parts_of(others, setting, in_force).values())
-    if not gains:
+    if not parts:
         return None
-    losing = [(next_gain < -LOSES_LOG).mean() for entry in own if (next_gain := entry.next_gain(setting)) is not None]
-    return Utility(np.mean(gains, axis=0), harms(gains, prices), float(np.mean(losing)) if losing else 0.0)
+    losing = [
+        ((told < -LOSES_LOG).mean(), entry.conditions.weight)
+        for entry in own
+        if (told := entry.next_gain(setting)) is not None
+    ]
+    p_loss = float(np.average([p for p, _ in losing], weights=[weight for _, weight in losing])) if losing else 0.0
+    return Utility(average(parts, own), harms(list(parts.values()), prices), p_loss)
 
 
 def harms(gains: Sequence[Array], prices: Sequence[Array]) -> NDArray[np.bool_]:
@@ -279,8 +293,8 @@ def p_by_chance(judged: Sequence[Judged], setting: str, in_force: str) -> float:
         if gains:
             parts.setdefault((entry.part, entry.purpose), []).append(np.mean(gains, axis=0))
     # What it gains where it gains: a loss elsewhere is weighed by what harms, and hides no gain here.
-    each = [np.maximum(np.mean(part, axis=0), 0.0) for part in parts.values()]
-    total = np.mean(each, axis=0) if each else np.array([1.0, 0.0])
+    each = {part: np.maximum(np.mean(gains, axis=0), 0.0) for part, gains in parts.items()}
+    total = average(each, judged) if each else np.array([1.0, 0.0])
     return float((total[1:] >= total[0] - 1e-9).mean())
 
 

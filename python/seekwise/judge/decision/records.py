@@ -107,6 +107,7 @@ def _conditions(use: Use, metric: UseMetric, plan: LivePlan) -> Conditions:
         program=program.kind if program is not None and is_told else "",
         age=age,
         background=use.background if is_told else "",
+        weight=use.weight,
     )
 
 

@@ -66,6 +66,8 @@ class Conditions:
     age: str = ""
     background: str = ""
     """What goes on beside it: `copy`, `4 readers`; empty: nothing, or what is not known."""
+    weight: float = 1.0
+    """How much it counts next to other uses, as `--for` said."""
 
 
 @dataclass(frozen=True)

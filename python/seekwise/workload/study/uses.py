@@ -75,6 +75,7 @@ NOT_OURS = "live"
 Pattern = Literal[
     "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
 ]
+WEIGHT_LEAST, WEIGHT_MOST = 0.1, 100.0
 PERCENT = 100
 PROCESSORS = "processors"
 PROCESSORS_MOST = 16
@@ -233,6 +234,8 @@ class Use(BaseModel):
     job: Annotated[list[Job], Field(max_length=16)] = []
     in_turn: bool = False
     """The foreground's jobs do their units one after the other, each as if it were the only one."""
+    weight: Annotated[float, Field(ge=WEIGHT_LEAST, le=WEIGHT_MOST)] = 1.0
+    """How much it counts next to the other uses of a run: `--for desktop=3,database`."""
     price: bool = False
     """Without `--for` it is measured of the setting alone that would be advised: what that costs, or where it no longer
     matters."""
@@ -356,7 +359,7 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
     """The uses that `--for desktop,database,my.toml` names, in the order of their priority.
 
     None: all that run programs, as loads of requests that wait for nothing exaggerate what a scheduler does; on a bare
-    device, where no program can run, those of requests, too. The limits only by name.
+    device, where no program can run, those of requests, too. The limits only by name. `desktop=3` counts three times.
     """
     if words is None:
         return [use for use in shipped() if use.group != LIMITS and (use.runs_programs or on_device)]
@@ -365,16 +368,34 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
         if not word:
             rest = ",".join(part.strip() for part in words.split(",") if part.strip())
             raise UsageError(f"a comma without a use: `{words}`", hint=rest and f"`--for {rest}`")
-        if word.endswith(".toml"):
-            use = load(Path(word))
+        name, weight = weighed(word)
+        if name.endswith(".toml"):
+            use = load(Path(name))
             if not use.job:
                 raise UsageError(
-                    f"{word} has no `[[job]]` to measure", hint="it weighs studies: `seekwise advise RUN --for FILE`"
+                    f"{name} has no `[[job]]` to measure", hint="it weighs studies: `seekwise advise RUN --for FILE`"
                 )
-            uses[use.name] = use
-            continue
-        uses |= {use.name: use for use in named(word)}
+            found = [use]
+        else:
+            found = named(name)
+        uses |= {use.name: use.model_copy(update={"weight": weight}) if weight else use for use in found}
     return sorted(uses.values(), key=lambda use: use.priority)
+
+
+def weighed(word: str) -> tuple[str, float | None]:
+    """(use or group, how much it counts) of `desktop=3`; None where that is not said."""
+    name, sign, text = word.rpartition("=")
+    if not sign:
+        return word, None
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = 0.0
+    if not WEIGHT_LEAST <= weight <= WEIGHT_MOST:
+        raise UsageError(
+            f"`{word}`: a weight lies between {WEIGHT_LEAST:g} and {WEIGHT_MOST:g}", hint=f"`--for {name}=3,…`"
+        )
+    return name, weight
 
 
 def one(word: str) -> Use:
@@ -400,7 +421,7 @@ def named(word: str) -> list[Use]:
 
 def by_name(words: str | None) -> frozenset[str]:
     """Uses that `--for` names themselves: one of these that cannot run is refused, one of a named group is left out."""
-    typed = [part.strip() for part in words.split(",")] if words else []
+    typed = [weighed(part.strip())[0] for part in words.split(",")] if words else []
     return frozenset(use.name for word in typed if EVERYDAY.get(word, word) not in groups() for use in chosen(word))
 
 
