@@ -28,9 +28,7 @@ MODEL = "model:"
 
 @click.command("tune")
 @click.argument("target", metavar="PATH|DEVICE|model:NAME")
-@click.option(
-    "--for", "uses", metavar="USE,…", help="Uses, groups or TOML files to measure; `desktop=3` counts 3 times."
-)
+@click.option("--for", "uses", metavar="USE,…", help="Uses, groups, TOML files; `desktop=3` counts 3 times.")
 @click.option("--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values instead of the schedulers.")
 @click.option("--also", metavar="NAME,…", help="Settings to try as well as the scheduler, or `all`.")
 @click.option("--live", is_flag=True, help="Add no load: compare under the load that runs now, or under -- COMMAND.")
