@@ -75,7 +75,7 @@ class PublishedSystem(Setup):
 
     @property
     def chunk_kib(self) -> int | None:
-        """None without stripes, or where nobody says."""
+        """None for a level without stripes, and where no size is given."""
         return self.system.chunk_kib[0] if self.system.chunk_kib else None
 
     @property

@@ -273,13 +273,13 @@ def two_namespaces(_: FakeKernel, folder: Path) -> None:
 
 
 def without_throttling(_: FakeKernel, folder: Path) -> None:
-    """A drive whose wbt_lat_usec answers EINVAL to whoever reads it."""
+    """A drive on which reading wbt_lat_usec fails with EINVAL."""
     (folder / "queue/wbt_lat_usec").write_bytes(b"\xff")
 
 
 @pytest.fixture(autouse=True)
 def unreadable(monkeypatch):
-    """What holds a byte that is no text answers EINVAL."""
+    """Reading a file that holds a byte which is no text fails with EINVAL."""
     real = Path.read_text
 
     def read_text(path, *arguments, **options):

@@ -301,7 +301,7 @@ LONG_VALUES = {
     ],
 )
 def test_what_is_shown_of_another_s_machine_has_an_end(words, tmp_path):
-    """The kernel shows and takes a page of text; what is longer is nobody's value, and no screen of megabytes."""
+    """A file of sysfs holds a page of text at most: a longer value is forged, and must not fill the screen."""
     for path, text in {**BASE, **LONG_VALUES}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)

@@ -142,6 +142,13 @@ def test_what_counts_more_decides():
     assert servers.setting == "mq-deadline" and servers.alternative is None
 
 
+def test_what_harms_by_its_weight_harms():
+    """A tenth better for what counts once, a twentieth worse for what counts nine times."""
+    gains = [np.array([0.10]), np.array([-0.05])]
+    assert not choose.harms(np.average(gains, axis=0), gains, []).any()
+    assert choose.harms(np.average(gains, axis=0, weights=[1, 9]), gains, []).all()
+
+
 def test_nothing_is_advised_that_most_programs_lose_by():
     found = judged(
         unit({**SAME, "bfq": 5}, "command", "4 readers", seed=1),

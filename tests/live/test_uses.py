@@ -178,6 +178,9 @@ def test_what_for_names_may_count_more(tmp_path):
     found = {use.name: use.weight for use in uses.chosen(f"desktop=3, database, {own}=0.5")}
     assert found["commands"] == 3 and found["database"] == 1 and found["mine"] == 0.5
     assert uses.by_name("commands-copy=2, desktop=3") == {"commands-copy"}
+    equals = tmp_path / "a=b.toml"
+    equals.write_text(GOOD)
+    assert [use.weight for use in uses.chosen(str(equals))] == [1], "a name, no weight"
 
 
 @pytest.mark.parametrize(

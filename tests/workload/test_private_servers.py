@@ -20,6 +20,7 @@ MARIADB = pytest.mark.skipif(mariadb.binaries() is None, reason="MariaDB's serve
 SERVERS = [pytest.param("postgresql", marks=POSTGRESQL), pytest.param("mariadb", marks=MARIADB)]
 PTRACE_SEIZE, PIDFD_GETFD = 0x4206, 438
 NOBODY, ORDINARY = 65534, 1000
+"""User ids: the one without rights of its own, and that of a person."""
 PLANTED = ("server.log", "postmaster.pid", "pid", "postmaster.opts", "crew.err", "passwd", "pgbench.1")
 pytestmark = AS_ROOT
 
@@ -196,7 +197,7 @@ def test_a_user_that_a_process_has_is_not_taken(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["link", pytest.param("pipe", marks=pytest.mark.slow)])
 def test_what_the_server_plants_leads_root_nowhere_and_holds_nobody_up(laid_out, tmp_path, kind):
-    """The server's user puts links to root's files, or pipes that nobody reads, under every name that root might use, and
+    """The server's user puts links to root's files, or pipes without a reader, under every name that root might use, and
     runs again."""
     name, place = laid_out
     folder = place / "data" / name

@@ -234,7 +234,7 @@ def utility_log(scenario: Scenario, setting: str, purpose: Purpose | None) -> tu
         parts.setdefault((figure.use, figure.purpose), []).append(choose.capped(gain))
     own = [np.array([np.mean(gains)]) for (_, name), gains in parts.items() if purpose in (None, name)]
     others = [np.array([np.mean(gains)]) for (_, name), gains in parts.items() if purpose not in (None, name)]
-    return (float(np.mean(own)), bool(choose.harms(own, others)[0])) if own else None
+    return (float(np.mean(own)), bool(choose.harms(np.mean(own, axis=0), own, others)[0])) if own else None
 
 
 def loses_most(scenario: Scenario, setting: str) -> bool:

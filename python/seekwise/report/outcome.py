@@ -381,7 +381,7 @@ def model_notes(compared: Sequence[Mapping[str, object]]) -> Iterator[str]:
     if unheld := [kind for kind, found in covered.items() if found is None]:
         yield f"{listed(unheld)}: the model has not been held against measurements here"
     if any(values.get("scheduler") == "bfq" for values in compared):
-        yield "bfq is simulated without groups, for which it may wait up to Linux 6.1; `options = { cgroup = true }` of a system asks it"
+        yield "bfq is simulated without groups but for systems with `options = { cgroup = true }`; up to Linux 6.1 it may wait for one"
 
 
 def cautions(plan: Plan) -> tuple[str, ...]:

@@ -195,15 +195,14 @@ def utility(own: Sequence[Judged], setting: str, in_force: str, others: Sequence
         if (told := entry.next_gain(setting)) is not None
     ]
     p_loss = float(np.average([p for p, _ in losing], weights=[weight for _, weight in losing])) if losing else 0.0
-    return Utility(average(parts, own), harms(list(parts.values()), prices), p_loss)
+    gain = average(parts, own)
+    return Utility(gain, harms(gain, list(parts.values()), prices), p_loss)
 
 
-def harms(gains: Sequence[Array], prices: Sequence[Array]) -> NDArray[np.bool_]:
-    """[draw] whether a setting harms, by its ln gains in the parts of a purpose and in all others."""
+def harms(gain: Array, gains: Sequence[Array], prices: Sequence[Array]) -> NDArray[np.bool_]:
+    """[draw] whether a setting harms, by its ln gain, and by those in the parts of a purpose and in all others."""
     most = np.max(gains, axis=0)
-    harmful: NDArray[np.bool_] = (np.mean(gains, axis=0) < -0.01) | (
-        -np.min(gains, axis=0) > np.maximum(most, HARM_LOG)
-    )
+    harmful: NDArray[np.bool_] = (gain < -0.01) | (-np.min(gains, axis=0) > np.maximum(most, HARM_LOG))
     if prices:
         harmful |= -np.min(prices, axis=0) > np.maximum(most, HALVED_LOG)
         lost = np.mean([-gain > np.maximum(most, LOST_LOG) for gain in [*gains, *prices]], axis=0)

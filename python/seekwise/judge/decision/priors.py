@@ -53,7 +53,8 @@ def usual_of(drive: str | None) -> Prior:
 
 def programs_on(drive: str | None) -> list[dict[str, Any]]:
     """Programs that were measured elsewhere, on drives of this kind; where these are too few, on all."""
-    known, rows = _programs(), list[dict[str, Any]]()
+    known = _programs()
+    rows: list[dict[str, Any]] = []
     for kind in dict.fromkeys(program["kind"] for program in known):
         mine = [program for program in known if program["kind"] == kind]
         own = [program for program in mine if program["drive"] == drive]

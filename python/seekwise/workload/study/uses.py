@@ -385,16 +385,15 @@ def chosen(words: str | None, *, on_device: bool = False) -> list[Use]:
 def weighed(word: str) -> tuple[str, float | None]:
     """(use or group, how much it counts) of `desktop=3`; None where that is not said."""
     name, sign, text = word.rpartition("=")
-    if not sign:
+    if not sign or word.endswith(".toml"):  # a file may be called `a=b.toml`
         return word, None
     try:
         weight = float(text)
     except ValueError:
         weight = 0.0
     if not WEIGHT_LEAST <= weight <= WEIGHT_MOST:
-        raise UsageError(
-            f"`{word}`: a weight lies between {WEIGHT_LEAST:g} and {WEIGHT_MOST:g}", hint=f"`--for {name}=3,…`"
-        )
+        least, most = f"{WEIGHT_LEAST:g}", f"{WEIGHT_MOST:g}"
+        raise UsageError(f"`{word}`: a weight lies between {least} and {most}", hint="`--for desktop=3,database`")
     return name, weight
 
 
