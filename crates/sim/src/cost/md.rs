@@ -9,7 +9,7 @@ use seekwise_units::{Nanos, Version, PAGE_BYTES};
 pub struct MdCosts {
     /// Source bytes per second of the parity exclusive-or, streamed from memory, one core.
     pub xor_bytes_per_s: f64,
-    /// The same of the second syndrome of RAID 6.
+    /// The same of both syndromes of RAID 6, which come of one pass.
     pub syndrome_bytes_per_s: f64,
     pub copy_bytes_per_s: f64,
     /// One pass of the thread over one stripe of 4 KiB rows: lists, locks, state.
@@ -108,9 +108,10 @@ impl MdCosts {
     /// A row that is rebuilt: read, computed and written, let go.
     pub fn rebuilt_row(&self, parity: &Parity) -> Nanos {
         let read = u64::from(parity.members) - 1;
-        let mut work = StripeWork::pass(parity, 1, read, 0);
-        work += StripeWork::pass(parity, 1, 1, read);
-        work += StripeWork::pass(parity, 1, 0, 0);
+        let pass = |bios, read| StripeWork::pass(parity, 1, bios, read, true);
+        let mut work = pass(read, 0);
+        work += pass(1, read);
+        work += pass(0, 0);
         self.time(&work, 0)
     }
 

@@ -112,21 +112,27 @@ pub struct StripeWork {
     /// Pages sent to members or asked of them, each a bio of its own until the plug merges it.
     pub bios: u64,
     pub copied_pages: u64,
-    /// Source pages of the exclusive-or, and of the second syndrome of RAID 6.
+    /// Source pages of the exclusive-or, and of the two syndromes of RAID 6.
     pub xor_pages: u64,
     pub syndrome_pages: u64,
 }
 
 impl StripeWork {
-    /// A pass over so many rows of a resync: `bios` of each are sent to members, `sources` go into its parity.
-    pub fn pass(parity: &Parity, rows: u64, bios: u64, sources: u64) -> Self {
-        let sources = rows * sources;
+    /// A pass over so many rows of a resync: `bios` of each are sent to members; from `read` pages its parity is computed, or the page of `one_new` member.
+    /// RAID 6 checks P by an exclusive-or and Q by a syndrome (crypto/async_tx/async_pq.c: async_syndrome_val); one page it computes from all
+    /// others but Q (drivers/md/raid5.c: ops_run_compute6_1), and Q itself, in one row of `members`, at about the same rate.
+    pub fn pass(parity: &Parity, rows: u64, bios: u64, read: u64, one_new: bool) -> Self {
+        let (xor, syndrome) = match (parity.parities, one_new) {
+            (2, true) => (read.saturating_sub(1), 0),
+            (2, false) => (read, read),
+            _ => (read, 0),
+        };
         Self {
             stripes: rows,
             looks: rows * u64::from(parity.members),
             bios: rows * bios,
-            xor_pages: sources,
-            syndrome_pages: if parity.parities == 2 { sources } else { 0 },
+            xor_pages: rows * xor,
+            syndrome_pages: rows * syndrome,
             ..Self::default()
         }
     }

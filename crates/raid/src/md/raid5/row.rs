@@ -189,9 +189,11 @@ impl Raid5 {
             };
             self.work.written += 1;
             self.work.copied_pages += written;
-            self.work.xor_pages += sources;
             if self.config.parity.parities == 2 {
+                // P and Q come of one pass (gen_syndrome and xor_syndrome of lib/raid6).
                 self.work.syndrome_pages += sources;
+            } else {
+                self.work.xor_pages += sources;
             }
             let head = &mut self.stripes[stripe as usize];
             core::mem::swap(&mut head.writing, &mut head.writers);
@@ -252,5 +254,46 @@ impl Raid5 {
                 self.piece_done(id, effects);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Effect, Raid5Config, StripeWork};
+    use super::*;
+    use crate::layout::parity::{Parity, ParityLayout};
+
+    #[test]
+    fn p_and_q_come_of_one_pass_and_a_single_page_of_an_exclusive_or() {
+        let parity = Parity {
+            members: 6,
+            parities: 2,
+            layout: ParityLayout::LeftSymmetric,
+            chunk: Sectors(PAGE),
+        };
+        let mut array = Raid5::new(Raid5Config {
+            generation: MdGeneration::Linux6_1,
+            parity,
+            stripe_cache_size: 32,
+            rmw_level: RmwLevel::Enabled,
+            member_sectors_max: Sectors(2560),
+            in_sync_until: Lba(u64::MAX),
+        });
+        let mut effects: Vec<Effect> = Vec::new();
+        array.submit(0, Lba(0), Sectors(4 * PAGE), true, true, &mut effects);
+        array.unplug();
+        array.run_thread(&mut effects);
+        let sources = |work: StripeWork| (work.xor_pages, work.syndrome_pages);
+        assert_eq!(sources(array.take_work()), (0, 4));
+        assert_eq!(
+            sources(StripeWork::pass(&parity, 1, 1, 5, true)),
+            (4, 0),
+            "one new drive"
+        );
+        assert_eq!(
+            sources(StripeWork::pass(&parity, 1, 0, 6, false)),
+            (6, 6),
+            "a check"
+        );
     }
 }

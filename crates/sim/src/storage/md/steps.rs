@@ -352,7 +352,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// each row are sent to members, `sources` go into its parity.
     fn pass_over(&mut self, now: Nanos, sectors: u64, bios: usize, sources: usize) {
         if let Some(parity) = self.volume.parity() {
-            let work = StripeWork::pass(&parity, sectors / PAGE, bios as u64, sources as u64);
+            let missing = self.members.iter().filter(|member| member.missing).count();
+            let (rows, read) = (sectors / PAGE, sources as u64);
+            let work = StripeWork::pass(&parity, rows, bios as u64, read, missing == 1);
             self.thread.works_for_resync(now, work);
         }
     }
