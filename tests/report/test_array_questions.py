@@ -24,15 +24,14 @@ from seekwise.linux.diskstats import DiskCounters
 from seekwise.report import bitmap, rebuild, terminal
 from seekwise.settings import array_speed
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import plan as plans
-from seekwise.workload.study import starters
+from seekwise.workload.study import planning, starters
 from seekwise.workload.study.study import Study
 from settings.machine import machine_path
 
 
 def records(study: Study) -> list:
     backend = SimulatedBackend()
-    plan = plans.make(study, backend.describe(study))
+    plan = planning.make(study, backend.describe(study))
     with backend.session(plan, "r", lambda _: None) as session:
         return list(session.run(list(plan.trials), {}))
 
