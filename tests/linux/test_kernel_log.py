@@ -160,6 +160,7 @@ FAILED = {
     "          res 41/40:08:02:10:2f/00:00:0e:00:00/40 Emask 0x409 (media error) <F>\n"
     "[  201.3] ata5.00: NCQ disabled due to excessive errors\n": "1 queued command met sectors that cannot be read (media error) (100.1 s): the drive, which fails (`smartctl -a`)",
     "[  100.1] ata5.00: failed command: FLUSH CACHE EXT\n          res 40/00:00 Emask 0x4 (timeout)\n[  100.2] ata5: hard resetting link\n": "1 command (FLUSH CACHE EXT) timed out (100.1 s) and the link was reset: cable, power or the drive; no scheduler and no queue depth mends that",
+    "[ 77.1] nvme 0000:01:00.0: I/O 99 QID 2 timeout, aborting\n": "1 request timed out (77.1 s): the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
     "[ 4312.8] nvme nvme0: I/O 123 QID 4 timeout, aborting\n[ 4312.9] nvme nvme0: I/O 124 QID 4 timeout, aborting\n"
     "[ 4343.0] nvme nvme0: I/O 123 QID 4 timeout, reset controller\n": "2 requests timed out (4312.8 s) and the controller was reset: the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
     "Mar 03 11:02:11 ws kernel: nvme nvme0: I/O tag 845 (a34d) opcode 0x1 (I/O Cmd) QID 12 timeout, reset controller\n": "1 request timed out and the controller was reset: the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
@@ -207,6 +208,7 @@ OTHERS = {
     "[ 9.1] mmc0: Timeout waiting for hardware interrupt.\n[ 9.2] I/O error, dev mmcblk0, sector 12\n": "mmc0: the card did not answer",
     "[ 1.1] sd 10:0:0:0: rejecting I/O to offline device\n": "10:0:0:0: the kernel took it offline after errors",
     "[ 1.1] megaraid_sas 0000:18:00.0: resetting fusion adapter scsi0.\n": "megaraid_sas 0000:18:00.0: the controller gave commands up",
+    "WARNING: Pool 'tank' has encountered an uncorrectable I/O failure and has been suspended.\n": "tank: ZFS stopped the pool",
     "[ 1.1] connection1:0: ping timeout of 5 secs expired, recv timeout 5\n": "connection1:0: the iSCSI connection failed",
     "[ 1.1] Buffer I/O error on device dm-8, logical block 96511296\n[ 1.2] EXT4-fs warning (device dm-8): ext4_end_bio:316: I/O error -5\n": "dm-8: reads or writes failed: look at what is below it (2 times)",
     "k kernel: device-mapper: multipath: 253:2: Failing path 66:160.\n": "66:160: a path of a map failed",
