@@ -143,7 +143,7 @@ def answers() -> Figure:
 def readers() -> Figure:
     """MB/s of sequential readers through the page cache of an Exos X18, {file system, readers, size of a read, of a file: by read-ahead}."""
     from seekwise.simulate.simulated import SimulatedBackend
-    from seekwise.workload.study import plan
+    from seekwise.workload.study import planning
     from seekwise.workload.study.study import Study
 
     rates = {}
@@ -160,7 +160,7 @@ def readers() -> Figure:
             "design": {"blocks": 1, "control": False, "sentinel": False},
         }
         study, backend = Study.model_validate(text), SimulatedBackend()
-        made = plan.make(study, backend.describe(study), seed=1)
+        made = planning.make(study, backend.describe(study), seed=1)
         with backend.session(made, "figures", lambda _: None) as session:
             found = {
                 int(record.factors["read_ahead_kb"]): record.phases[0].rate_bytes_per_s / 1e6

@@ -28,7 +28,7 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.simulate.recordings import recording
 from seekwise.simulate.recordings.recording import END, LOCK, ON_FILES, SCHEMA, CallRow, RecordedFile, Recording
 from seekwise.workload import cold, data, programs, write_behind
-from seekwise.workload.program import Place, Program
+from seekwise.workload.program import DataBudget, Place, Program
 from seekwise_proof import recorded_calls
 
 LEVEL = 19
@@ -119,7 +119,7 @@ def _watch(instance: Path, pids: list[int]) -> None:
 def _recorded(program: Program, parameters: dict[str, object], scratch: Path) -> Recording:
     (scratch / "data").mkdir()
     for data_set in program.data_sets:
-        data.laid_out(data_set, scratch / "data", data.DataBudget(ROOM_BYTES, time.monotonic() + LAYOUT_S))
+        data.laid_out(data_set, scratch / "data", DataBudget(ROOM_BYTES, time.monotonic() + LAYOUT_S))
     os.sync()
     workers = WORKERS.get(program.name, 1)
     team = [_Worker(program, _place(scratch, number, workers)) for number in range(workers)]

@@ -33,7 +33,7 @@ FAMILIES = {
         ),
         "hard disk",
     ),
-    **dict.fromkeys(("evo", "qvo", "mx500", "bx500", "mx", "ultra", "a400", "sata", "ssd", "840", "850", "860", "870", "5100", "5200", "5300", "5400", "pm883", "pm893", "sm883", "s3520", "s4510", "s4610"), "SATA SSD"),
+    **dict.fromkeys(("evo", "qvo", "mx500", "bx500", "mx", "ultra", "a400", "sata", "ssd", "840", "850", "860", "870", "5100", "5200", "5300", "5400", "pm863", "pm863a", "sm863", "sm863a", "pm883", "pm893", "sm883", "s3520", "s4510", "s4610"), "SATA SSD"),
     **dict.fromkeys(
         (
             "nvme", "m2", "optane", "sn550", "sn570", "sn580", "sn750", "sn770", "sn850", "sn850x", "p3", "p5", "t500", "t700", "kc3000",
@@ -66,14 +66,25 @@ PARTLY_SHINGLED = {
     frozenset({"barracuda"}): ("pro", "es", "BarraCuda of 2 to 8 TB (ST2000DM008, ST4000DM004, ST8000DM004) are SMR"),
 }
 """Families of which some are: with these words they are not, and which are."""
+HOST_MANAGED = frozenset({"hc620", "hc650", "hc670", "hc680"})
+PARAMETER = re.compile(r"[a-z]\w*\.[a-z]\w*")
+"""A module's, as `nvme_core.io_timeout`: no drive is called so."""
 TWO_ACTUATORS = re.compile(r"\b2x\d\d\b|\bmach\.?2\b|\bdual actuator", re.IGNORECASE)
 """Seagate Exos 2X14 and 2X18 (MACH.2)."""
 NUMBERS = (
-    (r"\bwd(\d\d)(?:\d(?=[a-z]{4}))?[a-z]{4}", "wd", 1e11, 1e12),
-    (r"\bst(\d{3,5})[a-z]{2}", "seagate", 1e9, 1e9),
-    (r"\bct(\d{3,4})[a-z]", "crucial", 1e9, 1e9),
+    (r"\bwd(\d\d)(?:\d(?=[a-z]{4}))?[a-z]{4}", "wd", 1e11, 1e12, "hdd"),
+    (r"\bst(\d{3,5})[a-z]{2}", "seagate", 1e9, 1e9, "hdd"),
+    (r"\bhu[hs]72\d\d(\d\d)[a-z]", "hgst", 1e12, 1e12, "hdd"),
+    (r"\bm[gn]\d\d[a-z]{3}(\d\d)t", "toshiba", 1e12, 1e12, "hdd"),
+    (r"\bct(\d{3,4})[a-z]", "crucial", 1e9, 1e9, "sata"),
+    (r"\bmtfdda[a-z](\d{3})t", "micron", 1e9, 1e9, "sata"),
+    (r"\bsa400(?:s3\d|m8)?/?(\d{2,4})g", "kingston", 1e9, 1e9, "sata"),
+    (r"\bmz7[a-z]{2}(\d{3})[a-z]", "samsung", 1e9, 1e9, "sata"),
+    (r"\bmz[vq][a-z]{1,2}\d?(\d{3})[a-z]", "samsung", 1e9, 1e9, "nvme"),
+    (r"\bssdsc\w{3}(\d{3})g", "intel", 1e9, 1e9, "sata"),
+    (r"\bssdpe\w{3}(\d{3})t", "intel", 1e11, 1e11, "nvme"),
 )
-"""Makers' numbers: form, maker, bytes of a step; of WD with three digits (`WD101KFBX`) the first two are terabytes."""
+"""Makers' numbers: form, maker, bytes of a step, a word of the class; of WD with three digits (`WD101KFBX`) the first two are terabytes."""
 ROLES = {"nvme": "NVMe SSD", "ssd": "SATA SSD", "sn": "NVMe SSD"}
 
 
@@ -170,7 +181,9 @@ def closest(plain: str) -> tuple[Known | None, str]:
         return None, (
             f"{name} has two actuators: two streams in its two halves get up to twice the rate, one stream gets none of it, and no model does that"
         )
-    nearest, why = _nearest(asked)
+    if asked.words & HOST_MANAGED:
+        return None, f"{name} is host-managed SMR: it takes the writes of a zone in order alone, which no model does"
+    nearest, why = (None, "") if PARAMETER.fullmatch(plain) else _nearest(asked)
     if nearest is None:
         raise UsageError(f"no drive model is called `{plain}`", "`seekwise explain models` lists them")
     partly = next(
@@ -214,14 +227,14 @@ def read(text: str) -> DriveQuery:
     if turns := re.search(r"\b(\d{4,5})\s*(?:rpm|u/min)|\b(5\.4|5\.9|7\.2|10|15)k\b", plain):
         rpm = float(turns[1] or 0) or 1e3 * float(turns[2])
         plain = plain.replace(turns[0], " ")
-    maker = set[str]()
-    for form, name, step, of_three in NUMBERS:
+    maker, role = set[str](), set[str]()
+    for form, name, step, of_three, word in NUMBERS:
         if (number := re.search(form, plain)) and size is None:
             size = float(number[1]) * (of_three if re.match(r"wd\d{3}", number[0]) else step)
-            maker = {MAKERS[name]}
+            maker, role = {MAKERS[name]}, {word}
     # `970evo` is written without a space, too; `mx500` and `990p` are one word.
     plain = re.sub(r"\b(\d+)([a-z]{3,})", r"\1 \2", plain)
-    words = {word for word in re.findall(r"[a-z]+\d[a-z0-9]*|[a-z]+|\d+[a-z0-9]*", plain) if len(word) > 1}
+    words = role | {word for word in re.findall(r"[a-z]+\d[a-z0-9]*|[a-z]+|\d+[a-z0-9]*", plain) if len(word) > 1}
     makers = maker | {MAKERS[word] for word in words if word in MAKERS}
     return DriveQuery(frozenset(word for word in words if word not in MAKERS), frozenset(makers), size, rpm)
 
@@ -292,12 +305,13 @@ def _nearest(asked: DriveQuery) -> tuple[Known | None, str]:
             kind is not None and each.kind == kind,
             asked.rpm is not None and each.rpm == asked.rpm,
             bool(asked.makers & each.makers),
-            len((asked.words & each.words) - set(ROLES)),
+            len((asked.words & each.words) - {*ROLES, "hdd", "sata"}),
             -_distance(asked, each),
             each.name in TYPICAL.values(),
         )
 
-    candidates = [model for model in shipped_models() if model.kind in TYPICAL]
+    optane = "optane" in asked.words
+    candidates = [model for model in shipped_models() if model.kind in TYPICAL and ("optane" in model.words) <= optane]
     best = max(candidates, key=score)
     if not any(score(best)[:4]) and asked.capacity_bytes is None:
         return None, ""

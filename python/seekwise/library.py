@@ -127,7 +127,7 @@ def run(
     from seekwise.measure import execute, spread
     from seekwise.simulate.protocol import Options
     from seekwise.simulate.simulated import SimulatedBackend
-    from seekwise.workload.study import parse, plan, starters
+    from seekwise.workload.study import parse, planning, starters
 
     if seed is not None and not 0 <= seed < 2**63:
         raise UsageError(f"seed {seed} is not from 0 to 2^63 - 1")
@@ -140,7 +140,7 @@ def run(
         chosen, text = starters.open_study(text)
     chosen = chosen.model_copy(update={"backend": "simulated"})
     backend: Any = SimulatedBackend(Options(drive))
-    planned = plan.make(chosen, backend.describe(chosen), seed=seed)
+    planned = planning.make(chosen, backend.describe(chosen), seed=seed)
     backend = spread.over(backend, "simulated", spread.parse(on), workers)
     backend.check(planned)
     with _store(db) as store:

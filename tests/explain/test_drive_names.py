@@ -53,6 +53,10 @@ def test_maker_family_and_capacity_find_a_model(said, name):
         ("WD Blue SSD 1 TB", "crucial_mx500_1tb", "same class (SATA SSD); its capacity is as asked (1 TB)"),
         ("4 TB NVMe", "intel_p5510", "same class (NVMe SSD); its capacity is as asked (3.84 TB)"),
         ("sn850x", "samsung_990_pro_2tb", "same class (NVMe SSD)"),
+        ("SAMSUNG MZVL2512HCJQ-00BL7", "samsung_960_pro", "same class (NVMe SSD) of the same maker (Samsung)"),
+        ("KINGSTON SA400S37240G", "generic_sata_t430s", "same class (SATA SSD); its capacity is as asked"),
+        ("TOSHIBA MG08ACA16TE", "exos_x18", "same class (hard disk); its capacity is 18 TB"),
+        ("PC SN530 NVMe WDC 256GB", "intel_p3700", "same class (NVMe SSD)"),
         ("10k rpm sas", "generic_1tb_sata", "its capacity is 1 TB, its speed 7200 rpm, not 10000"),
         ("Toshiba MG08 16TB", "exos_x18", "same class (hard disk); its capacity is 18 TB"),
     ],
@@ -72,6 +76,10 @@ def test_several_are_listed_and_a_typing_error_gets_its_name():
     assert raised.value.hint == "did you mean `samsung_980`?"
     with pytest.raises(UsageError, match="no drive model is called `xyzzy`"):
         drive_names.find("xyzzy")
+    with pytest.raises(UsageError, match="no drive model is called `nvme_core.io_timeout`"):
+        drive_names.find("nvme_core.io_timeout")
+    with pytest.raises(UsageError, match="is host-managed SMR"):
+        drive_names.find("Ultrastar DC HC620")
 
 
 def test_a_word_that_was_begun_suggests_the_model_and_a_smaller_edition_says_what_it_is_sold_with():

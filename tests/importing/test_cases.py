@@ -265,6 +265,9 @@ MONITORS = {
     "pidstat": "10:00:01 AM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n",
     "diskstats": "   8       0 sda 72541 3512 5122 55 1 2 3 4 5 6 7 0 0 0 0\n",
     "pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+    "dstat CSV": '"pcp-dstat 5.3.7 CSV Output"\n"Author:","PCP team"\n',
+    "sadf -d": "# hostname;interval;timestamp;DEV;tps\nhost;600;2026-11-12 00:10:01 UTC;sda;51.20\n",
+    "virsh": "Device: vda\n rd_req               2101\n rd_bytes             43543552\n",
     "biolatency": "     usecs               : count     distribution\n",
 }
 
@@ -284,6 +287,13 @@ OTHER_FILES = {
     "dmesg.txt": ("[    1.803420] ata12.00: ATA-10: X\n", "seekwise devices --ncq FILE"),
     "lsblk.txt": ("NAME   MAJ:MIN RM   SIZE RO TYPE MOUNTPOINT\n", "seekwise status --all"),
     "smart.txt": ("=== START OF INFORMATION SECTION ===\n", "sudo seekwise doctor"),
+    "paths.txt": ("  |- 6:0:4:13  sdaq 66:160  failed faulty running\n", "sudo seekwise doctor"),
+    "part.txt": ("Throughput:\n    read, MiB/s:                  6.92\n", "sysbench fileio … run"),
+    "time.txt": ("real\t1m12.314s\nuser\t0m0.412s\n", "seekwise tune PATH -- COMMAND"),
+    "strace.txt": ('12:00:01.123456 pread64(3, "..."..., 4096, 8192) = 4096 <0.000123>\n', "seekwise record PATH"),
+    "sysctl.txt": ("dev.raid.speed_limit_max = 200000\n", "seekwise status --all"),
+    "ceph.json": ('{\n    "bytes_written": 1073741824,\n    "blocksize": 4194304\n}\n', "fio --name=x"),
+    "biosnoop.txt": ("0.000329000    dd       17553  sdb     W  0         4096       0.20\n", "seekwise record PATH"),
     "trace.txt": ("  8,0    3        1     0.000000000   697  G   W 223490 + 8 [k]\n", "seekwise trace show FILE"),
 }
 

@@ -18,7 +18,7 @@ from seekwise.judge.decision.table import Conditions, UseFigure, Values
 from seekwise.measure import execute as run
 from seekwise.store.database import Store
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.workload.study import plan
+from seekwise.workload.study import planning
 from seekwise.workload.study.plan import SystemFacts
 from seekwise.workload.study.study import Study
 
@@ -48,7 +48,7 @@ def add(
         }
     )
     facts = SystemFacts("disk", "x", leaves=("sda",), offered=("a", "b"), current={"sda": {}}, scheduler="a")
-    made = plan.make(study, (facts,), seed=seed)
+    made = planning.make(study, (facts,), seed=seed)
     row = replace(run.new_run(made, "", None), name=name)
     rng = np.random.default_rng(seed)
     with Store.open(db) as store:

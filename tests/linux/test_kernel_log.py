@@ -152,7 +152,8 @@ FAILED = {
     "Mar 03 11:02:11 ws kernel: nvme nvme0: I/O tag 845 (a34d) opcode 0x1 (I/O Cmd) QID 12 timeout, reset controller\n": "1 request timed out and the controller was reset: the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
     "[  123.1] nvme nvme0: I/O 832 QID 3 timeout, completion polled\n": "1 request got no interrupt at the end (123.1 s): lost interrupts (firmware of the board, or the host of a guest); no scheduler and no queue depth mends that",
     "[  812.5] nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10\n": "1 request met a controller that is gone (812.5 s): power saving (`nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`), slot or drive; no scheduler and no queue depth mends that",
-    "[  812.1] sd 6:0:0:0: [sdb] tag#14 uas_eh_abort_handler 0 uas-tag 15 inflight: CMD IN\n": "1 request ran out of time (812.1 s): the drive, its cable, bridge or expander; no scheduler and no queue depth mends that",
+    "[  812.1] sd 6:0:0:0: [sdb] tag#14 uas_eh_abort_handler 0 uas-tag 15 inflight: CMD IN\n": "1 request ran out of time (812.1 s): cable, power or the bridge; `usb-storage.quirks=VID:PID:u` on the boot line turns UAS off; no scheduler and no queue depth mends that",
+    "[  120.1] ata2.00: failed command: SEND FPDMA QUEUED\n res 40/00 Emask 0x4 (timeout)\n": "1 queued command timed out (120.1 s): cable, power or the drive; it is a queued TRIM: libata.force=noncqtrim on the boot line turns that off alone",
     "[  100.1] nvme nvme0: 8/0/0 default/read/poll queues\n": None,
     "> [  15.1] ata1.00: failed command: READ FPDMA QUEUED\n> [  15.1] ata1.00: cmd 60/00:00:d8:66:b2/05 tag 0 ncq=\n dma 655360 in\n"
     ">         res 40/00:28:d8:7e:b2/00 Emask 0x1=\n (device error)\n": "1 queued command was refused by the drive (device error) (15.1 s): the drive (`smartctl -a`); libata gives NCQ up after more",
@@ -184,7 +185,14 @@ def test_how_a_queued_command_failed_is_said(log):
     assert [state.failures for state in states(log)] == ([FAILED[log]] if FAILED[log] else [])
 
 
+def test_a_request_of_a_scsi_drive_is_told_by_the_drives_name_where_the_log_has_it():
+    log = "sd 0:0:5:0: attempting task abort!scmd(0x0), outstanding for 30496 ms\nsd 0:0:5:0: [sdf] tag#2 CDB: Read(16)\nsd 0:0:6:0: attempting task abort!scmd(0x0)\n"
+    assert [state.port for state in states(log)] == ["sdf", "0:0:6:0"]
+
+
 OTHERS = {
+    "[ 9.1] mmc0: Timeout waiting for hardware interrupt.\n[ 9.2] I/O error, dev mmcblk0, sector 12\n": "mmc0: the card did not answer",
+    "k kernel: device-mapper: multipath: 253:2: Failing path 66:160.\n": "66:160: a path of a map failed",
     "[ 4.4] ata3: limiting SATA link speed to 1.5 Gbps\n": "ata3: the link was slowed to 1.5 Gbps after errors",
     "Aug 23 19:13:21 h kernel: [9026.7] usb 2-1: reset SuperSpeed Gen 1 USB device number 2 using xhci_hcd\n" * 3: "usb 2-1: the device was reset: cable, power or bridge (3 times)",
     "[ 1.0] usb 2-1: UAS is ignored for this device, using usb-storage instead\n": "usb 2-1: UAS is off by a quirk",

@@ -120,3 +120,11 @@ def test_a_folder_without_sys_is_no_machine(tmp_path):
         open_tree(tmp_path)
     with pytest.raises(UsageError, match="does not exist"):
         open_tree(tmp_path / "nothing")
+
+
+def test_a_supportconfig_report_is_named_with_what_of_it_is_read(tmp_path):
+    (tmp_path / "scc_host_260101_1200").mkdir()
+    (tmp_path / "scc_host_260101_1200/basic-environment.txt").write_text("# /bin/uname -a\nLinux\n")
+    with pytest.raises(UsageError, match="is a supportconfig report") as raised:
+        open_tree(tmp_path)
+    assert "seekwise devices --ncq scc_host_260101_1200/boot.txt" in str(raised.value.hint)

@@ -6,8 +6,7 @@ import pytest
 
 from seekwise.measure.execute import ANSWER_S, Pace
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import plan as plans
-from seekwise.workload.study import starters
+from seekwise.workload.study import planning, starters
 from seekwise.workload.study.plan import Plan
 
 
@@ -16,7 +15,7 @@ def plan_of(repetitions: int, name: str = "raid-levels") -> Plan:
     study = study.model_copy(
         update={"design": study.design.model_copy(update={"blocks": repetitions, "control": False})}
     )
-    return plans.make(study, SimulatedBackend().describe(study))
+    return planning.make(study, SimulatedBackend().describe(study))
 
 
 @pytest.mark.parametrize("repetitions", [1, 3])
@@ -61,5 +60,5 @@ def test_arrays_that_are_compared_are_named_and_none_of_them_alone() -> None:
     assert "survives" not in line and "TB," not in line
     study = starters.open_study("rebuild")[0]
     study = study.model_copy(update={"settings": {"raid_level": ["raid5"], "sync_speed_max": [0, 20000]}})
-    (line,) = plans.make(study, SimulatedBackend().describe(study)).systems[0].stack
+    (line,) = planning.make(study, SimulatedBackend().describe(study)).systems[0].stack
     assert line.startswith("md0: RAID 5 of 4 × ") and "survives 1 failure" in line

@@ -20,7 +20,7 @@ from tests import simulated_study
 
 from seekwise.errors import MissingError, RefusedError, UsageError
 from seekwise.measure import spread, worker
-from seekwise.workload.study import parse, plan
+from seekwise.workload.study import parse, plan, planning
 from seekwise.workload.study.plan import SystemFacts
 
 OTHER_MODELS = "from seekwise import _core\n_core.model_version = lambda: 999\n"
@@ -310,7 +310,7 @@ def test_a_worker_is_refused_for_each_thing_that_makes_numbers_differ() -> None:
 
 def made(repetitions: int) -> plan.Plan:
     study = parse.loads(simulated_study.text(repetitions=repetitions), "test")
-    return plan.make(study, (SystemFacts("one", "sim0", scheduler="none", speed="rotational"),))
+    return planning.make(study, (SystemFacts("one", "sim0", scheduler="none", speed="rotational"),))
 
 
 def test_an_excerpt_keeps_what_a_trial_means() -> None:

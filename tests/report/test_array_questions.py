@@ -24,15 +24,14 @@ from seekwise.linux.diskstats import DiskCounters
 from seekwise.report import bitmap, rebuild, terminal
 from seekwise.settings import array_speed
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import plan as plans
-from seekwise.workload.study import starters
+from seekwise.workload.study import planning, starters
 from seekwise.workload.study.study import Study
 from settings.machine import machine_path
 
 
 def records(study: Study) -> list:
     backend = SimulatedBackend()
-    plan = plans.make(study, backend.describe(study))
+    plan = planning.make(study, backend.describe(study))
     with backend.session(plan, "r", lambda _: None) as session:
         return list(session.run(list(plan.trials), {}))
 
@@ -185,6 +184,13 @@ def test_where_no_limit_makes_a_difference_none_is_advised(monkeypatch: pytest.M
     known = [replace(row, member_kib=976_562_500) for row in limited(0, start=STUCK)]
     monkeypatch.setattr(rebuild, "rows", lambda _: known)
     assert [line.split("/")[-1].split()[0] for line in rebuild.advice([], ()).set_lines] == ["sync_speed_min"] * 2
+    assert "ends it within 22 h 36 min, at" in rebuild.advice([], ()).headline
+    # 18 TB: more than the drive writes in a day, and more than a day at a limit that is advised.
+    known = [replace(row, member_kib=17_578_125_000, alone_s=106_980.0) for row in known]
+    assert "ends it within 29 h 43 min, at" in rebuild.advice([], ()).headline
+    slow = limited(1, transaction=[(13.5, 1.6), (5.4, 2.6), (2.7, 11.0)], start=STUCK)
+    known = [replace(row, member_kib=17_578_125_000, alone_s=106_980.0) for row in slow]
+    assert "ends it within 4 days, at" in rebuild.advice([], ()).headline
 
 
 def test_the_answer_of_three_arrays_and_its_table_stand_on_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from seekwise.store.database import Run
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.workload.study import parse, plan
+from seekwise.workload.study import parse, planning
 from seekwise.workload.study.plan import Plan, SystemFacts
 
 STUDY = """
@@ -36,7 +36,7 @@ def made_plan(device: str = "sda", current: Mapping[str, str] | None = None, bac
         current={device: dict(current or {"queue/scheduler": "mq-deadline", "queue/nr_requests": "64"})},
         scheduler="mq-deadline",
     )
-    return replace(plan.make(parse.loads(STUDY, "study.toml"), (facts,)), backend=backend)
+    return replace(planning.make(parse.loads(STUDY, "study.toml"), (facts,)), backend=backend)
 
 
 def made_records(

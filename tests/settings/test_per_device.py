@@ -8,7 +8,7 @@ from seekwise.judge import for_use, workloads
 from seekwise.judge.study_outcome import wanted
 from seekwise.report import of_run, use_answer
 from seekwise.store.database import Store
-from seekwise.workload.study import parse, plan
+from seekwise.workload.study import parse, planning
 from seekwise.workload.study.plan import SystemFacts
 
 from .made import STUDY, made_records, made_run
@@ -34,7 +34,7 @@ def two_systems(folder):
         for name, target, device, now in (("sata", "/a", "sda", "mq-deadline"), ("nvme", "/b", "nvme0n1", "none"))
     )
     study = parse.loads(TWO, "study.toml")
-    made = replace(plan.make(study, systems), backend="kernel")
+    made = replace(planning.make(study, systems), backend="kernel")
     records = []
     operations = ("seq_read", "seq_write", "rand_read", "rand_write")
     fast = {("kyber", operation, threads): 1.33 for operation in operations for threads in (1, 8)}

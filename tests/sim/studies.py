@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.record import Record
-from seekwise.workload.study import plan as plans
+from seekwise.workload.study import planning
 from seekwise.workload.study.study import Study
 
 
@@ -23,7 +23,7 @@ def study(system: dict, workload: dict, settings: dict | None = None) -> Study:
 def carried_out(given: Study) -> list[Record]:
     """In the order of their settings."""
     backend = SimulatedBackend()
-    plan = plans.make(given, backend.describe(given))
+    plan = planning.make(given, backend.describe(given))
     backend.check(plan)
     with backend.session(plan, "r", lambda _: None) as session:
         return sorted(session.run(list(plan.trials), {}), key=lambda record: record.setting)

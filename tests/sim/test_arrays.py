@@ -12,8 +12,7 @@ from seekwise.errors import UsageError
 from seekwise.judge import arrays as shown
 from seekwise.simulate import arrays
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import plan as plans
-from seekwise.workload.study import starters
+from seekwise.workload.study import planning, starters
 from seekwise.workload.study.study import Study
 
 
@@ -31,7 +30,7 @@ def study(settings: dict | None = None, **system: object) -> Study:
 
 def records(given: Study) -> list:
     backend = SimulatedBackend()
-    plan = plans.make(given, backend.describe(given))
+    plan = planning.make(given, backend.describe(given))
     backend.check(plan)
     with backend.session(plan, "r", lambda _: None) as session:
         return list(session.run(list(plan.trials), {}))

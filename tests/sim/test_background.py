@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.errors import UsageError
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import plan as plans
+from seekwise.workload.study import planning
 from seekwise.workload.study.study import Study
 
 from .studies import carried_out
@@ -85,11 +85,13 @@ def test_paces_that_cannot_be_are_refused_in_a_sentence():
     given = study({})
     load = given.workload[0].model_copy(update={"start_stagger": 0.1, "beside": []})
     with pytest.raises(UsageError, match=r"`start_stagger` works with the simulated backend, not with `lab`"):
-        plans.make(given.model_copy(update={"backend": "lab", "workload": [load]}), SimulatedBackend().describe(given))
+        planning.make(
+            given.model_copy(update={"backend": "lab", "workload": [load]}), SimulatedBackend().describe(given)
+        )
 
 
 def test_other_backends_refuse_in_a_sentence():
     given = study({})
     facts = SimulatedBackend().describe(given)
     with pytest.raises(UsageError, match=r"`workload\.beside` works with the simulated backend, not with `kernel`"):
-        plans.make(given.model_copy(update={"backend": "kernel"}), facts)
+        planning.make(given.model_copy(update={"backend": "kernel"}), facts)

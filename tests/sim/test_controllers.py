@@ -7,8 +7,7 @@ import pytest
 from seekwise.errors import UsageError
 from seekwise.report.insights import find
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import plan as plans
-from seekwise.workload.study import starters
+from seekwise.workload.study import planning, starters
 from seekwise.workload.study.study import Study
 
 from . import studies
@@ -69,7 +68,7 @@ def test_ncq_inside_is_the_units_own_setting() -> None:
 def test_what_a_controller_cannot_be_is_refused_in_a_sentence(system: dict, word: str) -> None:
     given = study(**system)
     with pytest.raises(UsageError) as caught:
-        plans.make(given, SimulatedBackend().describe(given))
+        planning.make(given, SimulatedBackend().describe(given))
     assert word in str(caught.value)
 
 

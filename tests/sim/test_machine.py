@@ -9,8 +9,7 @@ import pytest
 from seekwise.errors import UsageError
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.record import Phase, Record
-from seekwise.workload.study import parse
-from seekwise.workload.study import plan as plans
+from seekwise.workload.study import parse, planning
 
 EVERYTHING = """
 name = "everything"
@@ -58,7 +57,7 @@ sentinel = false
 def records(text: str = EVERYTHING, processors: int = 2) -> list[Record]:
     given = parse.loads(text, "everything")
     backend = SimulatedBackend()
-    plan = plans.make(given, backend.describe(given))
+    plan = planning.make(given, backend.describe(given))
     backend.check(plan)
     with backend.session(plan, "r", lambda _: None) as session:
         session.processors = processors

@@ -10,7 +10,7 @@ from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import plan as plans
+from seekwise.workload.study import planning
 from seekwise.workload.study.study import Study
 
 
@@ -29,7 +29,7 @@ def study(**changes: object) -> Study:
 
 def records(given: Study) -> list:
     backend = SimulatedBackend()
-    plan = plans.make(given, backend.describe(given))
+    plan = planning.make(given, backend.describe(given))
     with backend.session(plan, "run", lambda _: None) as session:
         return list(session.run(list(plan.trials), {}))
 
@@ -144,7 +144,7 @@ def test_memory_sizes_are_combinations():
             }
         ]
     )
-    plan = plans.make(given, SimulatedBackend().describe(given))
+    plan = planning.make(given, SimulatedBackend().describe(given))
     assert [combination.key for combination in plan.combinations] == [
         "system=r1 threads=1 memory=16m",
         "system=r1 threads=1 memory=32m",

@@ -7,7 +7,8 @@ from seekwise.simulate.protocol import Options
 from seekwise.simulate.room import needed_bytes
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.workload.study import parse
-from seekwise.workload.study.plan import Load, make
+from seekwise.workload.study.plan import Load
+from seekwise.workload.study.planning import make
 
 STUDY = """
 name = "room"

@@ -83,6 +83,12 @@ def test_time_without_requests_is_no_service_time():
     assert judged(rows((0, 0, 10), (700, 700, 710))).service_s == pytest.approx(0.01)
 
 
+def test_one_request_that_never_ends_makes_no_slow_device_of_quick_ones():
+    quick = [(100 * n, 100 * n, 100 * n + 1) for n in range(30)]
+    found = judged(rows((0, 50, None), *quick), "device", seconds=3.0)
+    assert (found.verdict, found.unfinished) == ("quick", 1) and found.service_s == pytest.approx(0.001)
+
+
 def test_bios_of_md_have_one_time_from_arrival_to_the_end():
     made = rows((0, -1, 20), (30, -1, 50))
     made["issue_ns"] = -1

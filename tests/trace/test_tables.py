@@ -89,6 +89,15 @@ def test_beside_events_of_the_block_layer_those_of_nvme_count_nothing(tmp_path):
     assert len(rows) == 1 and notes.devices == ["259,0"]
 
 
+def test_times_of_the_clock_are_read(tmp_path):
+    (tmp_path / "x.txt").write_text(
+        "TIMESTAMP    COMM  PID     DISK T   SECTOR   BYTES  LAT(ms)\n"
+        "17:59:59.500 mount 163467  sde  WSM 41944043 524288 1.5\n18:00:00.100 mount 163467 sde WSM 41945067 524288 1.5\n"
+    )
+    rows, _ = rows_of(tmp_path / "x.txt")
+    assert list(rows["arrival_ns"]) == [0, 600_000_000]
+
+
 def test_a_flush_has_no_sector_and_what_is_passed_through_is_left_out_and_said(tmp_path):
     path = tmp_path / "biosnoop.txt"
     none = 2**64 - 1

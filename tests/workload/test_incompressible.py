@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.workload.data import DATA_SETS, MIB, DataBudget, files_in
+from seekwise.workload.data import DATA_SETS, MIB, files_in
+from seekwise.workload.program import DataBudget
 
 TEXT = {
     "source": "an archive of source code: a user's compresses as well, and unpacking it is what the use does",

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from seekwise.workload import data, mariadb, postgres, server, team
+from seekwise.workload.program import DataBudget
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 POSTGRESQL = pytest.mark.skipif(postgres.binaries() is None, reason="PostgreSQL with pgbench is not installed")
@@ -47,7 +48,7 @@ def laid_out(request, tmp_path_factory):
     place = tmp_path_factory.mktemp(request.param)
     for name in ("data", "own", "work"):
         (place / name).mkdir()
-    data.laid_out(request.param, place / "data", data.DataBudget(40 << 20, 0.0))
+    data.laid_out(request.param, place / "data", DataBudget(40 << 20, 0.0))
     return request.param, place
 
 

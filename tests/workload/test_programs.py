@@ -15,8 +15,9 @@ import pytest
 
 from seekwise.linux import page_cache
 from seekwise.workload import cold, data, database, log, mariadb, postgres, programs, team
+from seekwise.workload.program import DataBudget
 
-SMALL = data.DataBudget(40 << 20, 0.0)
+SMALL = DataBudget(40 << 20, 0.0)
 
 
 def tasks_of(*names, workers=1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import parse, plan, starters
+from seekwise.workload.study import parse, planning, starters
 from seekwise.workload.study.study import Study
 
 SMALL = {"threads": [1, 2], "operations": ["rand_read", "seq_write"], "size": 32 * 2**20, "random_ios": 40}
@@ -23,7 +23,7 @@ def small(name: str, *systems: str) -> Study:
 
 def results(given: Study) -> dict:
     backend = SimulatedBackend()
-    made = plan.make(given, backend.describe(given), seed=5)
+    made = planning.make(given, backend.describe(given), seed=5)
     with backend.session(made, "run", lambda _: None) as session:
         records = list(session.run(list(made.trials), {}))
     found = {

@@ -23,7 +23,7 @@ from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.simulate.trial_spec import default_scheduler
 from seekwise.store.record import Record
-from seekwise.workload.study import plan, starters
+from seekwise.workload.study import planning, starters
 from seekwise.workload.study.study import Study
 from seekwise_papers import publication
 from seekwise_papers.printed_tables import Style, printed
@@ -42,7 +42,7 @@ def records_of(name: str, system: str, repetitions: int = 5) -> tuple[Study, lis
     part = whole.model_copy(update={"system": [each for each in whole.system if each.name == system]})
     quiet = part.model_copy(update={"design": part.design.model_copy(update={"control": False, "sentinel": False})})
     backend = SimulatedBackend(Options(None))
-    planned = plan.make(quiet, backend.describe(quiet), seed=1, repetitions=repetitions)
+    planned = planning.make(quiet, backend.describe(quiet), seed=1, repetitions=repetitions)
     with backend.session(planned, "rows", lambda _: None) as session:
         made = list(session.run(list(planned.trials), {}))
     return part, made

@@ -7,8 +7,7 @@ import pytest
 from seekwise.errors import UsageError
 from seekwise.simulate import storage_trials
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import parse, starters
-from seekwise.workload.study import plan as plans
+from seekwise.workload.study import parse, planning, starters
 from seekwise_papers.systems import published, setup_of
 
 
@@ -40,7 +39,7 @@ def test_gnome_disks_is_asked_for_nothing_that_it_does_not_do(old, new, says):
 def test_a_combination_of_a_study_and_a_question_to_the_world_are_the_same_run():
     study = published()["article-2008"]
     backend = SimulatedBackend()
-    plan = plans.make(study, backend.describe(study))
+    plan = planning.make(study, backend.describe(study))
     combination = next(each for each in plan.combinations if each.key == "system=S5 threads=4")
     setting = next(each for each in plan.settings if each.label == "deadline")
     phase_requests = storage_trials.phase_requests(study, backend.systems["S5"], combination, setting, 7)

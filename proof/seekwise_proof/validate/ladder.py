@@ -28,7 +28,7 @@ from seekwise.simulate.protocol import Options
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import CONTROL_SUFFIX
-from seekwise.workload.study import parse, plan
+from seekwise.workload.study import parse, planning
 from seekwise.workload.study.study import Study
 from seekwise_proof.validate import _ladder_tables as ladder
 from seekwise_proof.validate._basis import marking
@@ -190,7 +190,7 @@ def simulated(study: Study) -> dict[tuple[str, str, str], float]:
     """By metric, combination and setting: means over the repetitions."""
     study = study.model_copy(update={"backend": "simulated"})
     backend = SimulatedBackend(Options())
-    made = plan.make(study, backend.describe(study), repetitions=REPETITIONS)
+    made = planning.make(study, backend.describe(study), repetitions=REPETITIONS)
     with backend.session(made, "verify", lambda _: None) as session:
         records = list(session.run(list(made.trials), {}))
     return means(records)

@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.simulate import backends
 from seekwise.simulate.protocol import Options
-from seekwise.workload.study import parse, plan
+from seekwise.workload.study import parse, planning
 from seekwise_proof.testbed import machine
 from seekwise_proof.testbed.cpio import CpioEntry
 
@@ -47,7 +47,7 @@ sentinel = false
 def run(name: str, text: str, study: str = STUDY) -> list:
     study = parse.loads(study, "here").model_copy(update={"backend": name})
     backend = backends.get(name, Options())
-    made = plan.make(study, backend.describe(study))
+    made = planning.make(study, backend.describe(study))
     with backend.session(made, text, print) as session:
         return list(session.run(list(made.trials), {}))
 

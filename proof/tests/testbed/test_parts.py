@@ -121,9 +121,9 @@ def test_a_bfq_trial_on_a_raid5_sets_members_first_and_takes_everything_down():
     storage = script.Storage("wd2500ys", 3, 31, True, {}, "raid5", 64)
     made = parse.loads(STUDY.format(more=""), "here")
     facts = LabBackend(Options()).describe(made)
-    from seekwise.workload.study import plan
+    from seekwise.workload.study import planning
 
-    combination = plan.make(made, facts).combinations[0]
+    combination = planning.make(made, facts).combinations[0]
     text, files = script.trial(4, storage, combination.load, {"scheduler": "bfq", "iosched.low_latency": 0}, seed=7)
     order = ["serve t4 3", "put 31 /sys/block/nbd0/queue/nr_requests", "put bfq", "put 62 /sys/block/nbd0/queue/nr_requests",
              "/sys/block/nbd0/queue/iosched/low_latency", "--level=5 --chunk=64 --assume-clean", "fio --output", "--stop", "unserve t4 3"]  # fmt: skip
@@ -136,9 +136,9 @@ def test_a_bfq_trial_on_a_raid5_sets_members_first_and_takes_everything_down():
 def test_files_are_laid_out_on_a_file_system_and_each_phase_finds_an_empty_cache():
     storage = script.Storage("wd2500ys", 1, 31, True, {}, filesystem="ext4")
     made = parse.loads(STUDY.format(more='options = { filesystem = "ext4" }'), "here")
-    from seekwise.workload.study import plan
+    from seekwise.workload.study import planning
 
-    combination = plan.make(made, LabBackend(Options()).describe(made)).combinations[0]
+    combination = planning.make(made, LabBackend(Options()).describe(made)).combinations[0]
     text, files = script.trial(2, storage, combination.load, {"scheduler": "bfq"}, seed=7)
     order = [
         "serve t2 1",
@@ -204,10 +204,10 @@ def test_a_scheduler_that_the_kernel_does_not_have_is_refused_with_the_one_meant
 def test_a_direct_load_on_flash_runs_ahead_of_the_kernels_threads_with_the_usual_priority(
     more, rotational, cgroup, starter
 ):
-    from seekwise.workload.study import plan
+    from seekwise.workload.study import planning
 
     made = parse.loads(STUDY.format(more="") + more, "here")
-    load = plan.make(made, LabBackend(Options()).describe(made)).combinations[0].load
+    load = planning.make(made, LabBackend(Options()).describe(made)).combinations[0].load
     storage = script.Storage("wd2500ys", 1, 31, rotational, {}, cgroup=cgroup)
     text, files = script.trial(0, storage, load, {"scheduler": "bfq"}, seed=7)
     assert f"\n{starter} --output" in text

@@ -9,7 +9,7 @@ import pytest
 
 from seekwise import document
 from seekwise.simulate.simulated import SimulatedBackend
-from seekwise.workload.study import parse, plan
+from seekwise.workload.study import parse, planning
 from seekwise_proof.validate import gains
 from seekwise_proof.validate._basis import Count
 
@@ -126,4 +126,4 @@ def test_the_published_numbers_meet_their_own_orderings() -> None:
 @pytest.mark.parametrize("path", sorted((DATA / "ask").glob("*.toml")), ids=lambda path: path.stem)
 def test_what_the_published_rows_ask_for_is_a_study_that_can_be_planned(path: Path) -> None:
     study = parse.load(path)
-    assert plan.make(study, SimulatedBackend().describe(study), seed=1).trials
+    assert planning.make(study, SimulatedBackend().describe(study), seed=1).trials

@@ -18,7 +18,7 @@ from seekwise.simulate.protocol import Backend, Options
 from seekwise.store.database import Run, Store, typed
 from seekwise.store.record import Record
 from seekwise.workload.study import budget as budgets
-from seekwise.workload.study import plan
+from seekwise.workload.study import planning
 from seekwise.workload.study.plan import Plan
 from seekwise.workload.study.study import Study
 
@@ -29,7 +29,7 @@ def planned(study: Study, options: Options, *, seed: int | None, budget_s: float
     facts = backend.describe(study)
 
     def make(study: Study, repetitions: int) -> Plan:
-        return plan.make(study, facts, seed=seed, repetitions=repetitions)
+        return planning.make(study, facts, seed=seed, repetitions=repetitions)
 
     made = make(study, study.design.blocks) if budget_s is None else budgets.fit(study, budget_s, make)
     return replace(made, budget_s=budget_s), backend

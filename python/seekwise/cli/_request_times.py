@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _display, _output, _shown
 from seekwise.errors import Exit, MissingError
 from seekwise.linux import diskstats
@@ -63,7 +64,7 @@ class Times:
     """As `in_queue.waits`, on the named device."""
 
 
-WAITING_SHOWN = 4
+WAITING_SHOWN = 3
 
 
 @contextlib.contextmanager
@@ -172,7 +173,7 @@ def _sentence(level: Level) -> str:
             return (
                 f"The queue is long, {name} is not slow: a request waits {_time(level.queue_s)} in the queue and "
                 f"{_time(level.device_s)} in the device, which completes one every {service}. "
-                "Fewer requests at once or a faster device shorten it; who goes first, a scheduler decides (`seekwise tune`)."
+                f"Fewer requests at once or a faster device shorten it; who goes first, a scheduler decides (`{invocation.line('sudo seekwise tune PATH')}`)."
             )
         case "own queue":
             return (
@@ -204,7 +205,6 @@ def _print(levels: list[Level], devices: list[BlockDevice], seconds: float) -> N
             click.echo(f"  {request.kind:10} {request.count:>9,}  {queue:21}  {_times(request.device)}")
         if level.unfinished:
             click.echo(f"  {level.unfinished:,} not complete at the end")
-    click.echo("\nQueue: from arrival in the block layer to the driver. Device: until completion.")
 
 
 def _print_waits(times: Times) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _options, _shown
 from seekwise.errors import UsageError
 from seekwise.linux.members import zfs_members
@@ -103,7 +104,7 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
         _shown.echo_json(ClassChoices(classes.headline(choices, group), choices, classes.rules(choices)))
         return
     out = _shown.out()
-    print_lines([classes.FOR_WHOM, classes.headline(choices, group)], out)
+    print_lines([invocation.in_text(classes.FOR_WHOM), classes.headline(choices, group)], out)
     say("", out)
     rows = [classes.row(choice) for choice in choices]
     print_columns(("Class of drive", "Default", "Sure", "Evidence: number of sources"), rows, out)
@@ -115,7 +116,7 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
     say("", out)
     print_lines([*classes.quicker(choices), *classes.CAUTIONS[: 2 if everything else 1]], out)
     again = f"seekwise advise --classes{f' --for {group}' if group else ''}"
-    print_lines([f"next: {again} --print udev{'' if everything else ' # reasons: --all'}"], out)
+    say(f"next: {invocation.line(again)} --print udev{'' if everything else ' # reasons: --all'}", out)
 
 
 def _class(target: str, root: Path, as_json: bool) -> None:

@@ -71,7 +71,9 @@ def _of_run(source: Source, given: Given) -> list[Result]:
         total = re.search(r"^[^\S\n]+sum:[^\S\n]+([\d.]+)[^\S\n]*$", text, re.MULTILINE)
         scale = 1e3 * int(threads[1] if threads else given.threads or 1)
     if total is None:
-        raise source.error("the total time is missing; was sysbench ended early?")
+        fatal = re.search(r"^FATAL: .{1,200}", text, re.MULTILINE)
+        why = f"sysbench ended with `{fatal[0]}`" if fatal else "was sysbench ended early?"
+        raise source.error(f"the total time is missing; {why}")
     elapsed_s = source.number(total[1], "total time") / scale
     if elapsed_s <= 0:
         raise source.error("the total time is 0")

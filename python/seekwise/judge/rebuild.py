@@ -240,7 +240,8 @@ def _alone_s(table: Sequence[RebuildRow], unit: str) -> float:
 
 
 def least_kib_s(choice: Limit) -> int:
-    """For `sync_speed_min`, where programs hold a rebuild up for more than a day whatever its limit: ends it within one, no faster than that limit.
+    """For `sync_speed_min`, where programs hold a rebuild up for more than a day whatever its limit: ends it within one where that limit and the
+    drives allow it.
 
     0 where they do not, and where it is not known what has to be written.
     """

@@ -55,7 +55,7 @@ NVIDIA = re.compile(r"sata_nv (\S+): Using (\w+) mode")
 @dataclass(frozen=True)
 class NcqState:
     port: str
-    """`ata3.00`, the PCI address of a board's controller, the SCSI address of a drive, or `nvme0`."""
+    """`ata3.00`, the PCI address of a board's controller, the SCSI address of a drive whose name the log does not say, or `sdf`, `nvme0`."""
     state: str
     """`on`, `off` (offered but not used), `absent`, `refused` by a driver's list of bad drives, `lost` with its drive,
     a board's mode, or `unknown`: of that drive the log says only what failed."""
@@ -79,6 +79,7 @@ OTHERS = re.compile(
     r"nvme (?P<nvme>nvme\d+): (?:I/O (?:tag )?\d{1,9} .{0,80}timeout, (?P<did>[a-z ]{1,40})|(?P<down>controller is down))"
     r"|(?:sd|scsi) (?P<scsi>\d+:\d+:\d+:\d+): (?:attempting task abort|.{0,40}(?:uas_eh_abort_handler|OCR is requested due to IO timeout|hostbyte=DID_TIME_OUT))"
 )
+SCSI_NAME = re.compile(r"\bsd (\d+:\d+:\d+:\d+): \[(sd[a-z]+)\]")
 SENT = re.compile(r"(ata\d+(?:\.\d+)?): cmd \S{1,80} tag \d+ (?:ncq )?(?:dma )?(\d{1,12})")
 RESULT = re.compile(r"\bres \S{1,80} Emask 0x(?:3D)?([0-9a-f]+)(?: \(([^)]{1,40})\))?")
 EMASK = {0x4: "timeout", 0x10: "ATA bus error", 0x8: "media error", 0x400: "NCQ error", 0x20: "host bus error", 0x2: "HSM violation", 0x1: "device error"}  # fmt: skip
@@ -92,6 +93,10 @@ CAUSES = {
     "media error": ("met sectors that cannot be read (media error)", "the drive, which fails (`smartctl -a`)"),
     "device error": ("were refused by the drive (device error)", "the drive (`smartctl -a`)"),
     "aborted": ("ran out of time", "the drive, its cable, bridge or expander"),
+    "UAS": (
+        "ran out of time",
+        "cable, power or the bridge; `usb-storage.quirks=VID:PID:u` on the boot line turns UAS off",
+    ),
     "NVMe timeout": (
         "timed out",
         "the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`)",
@@ -132,6 +137,8 @@ class Failures:
                 f"max_sectors_kb={LARGEST_BYTES >> 10} before queue_depth=1"
             )
         more = "" if given_up or size else "; libata gives NCQ up after more"
+        if self.command.startswith("SEND FPDMA"):
+            more = "; it is a queued TRIM: libata.force=noncqtrim on the boot line turns that off alone"
         more = more if size or self.kind == "queued command" else "; no scheduler and no queue depth mends that"
         name = f"{self.kind}{'s' if count > 1 else ''}{f' ({self.command})' if self.kind == 'command' else ''}"
         return f"{count} {name} {did}{when}{reset}: {look}{size}{more}"
@@ -168,7 +175,13 @@ def states(log: str) -> list[NcqState]:
             # What was aborted before is told again when its controller is reset.
             kept.was_reset = kept.was_reset or "reset" in did
             failures[port] = (count + (not (match["down"] or "reset" in did) or not count), kept)
-            causes = {"aborted": match["scsi"], "down": match["down"], "polled": "polled" in did, "NVMe timeout": True}
+            causes = {
+                "UAS": "uas_eh" in line,
+                "aborted": match["scsi"],
+                "down": match["down"],
+                "polled": "polled" in did,
+                "NVMe timeout": True,
+            }
             kept.causes.append(next(filter(causes.get, causes)))
             known.setdefault(port, NcqState(port, "unknown", None, None, line.strip()))
         elif at and (SENT.search(line) or RESULT.search(line)):
@@ -209,7 +222,8 @@ def states(log: str) -> list[NcqState]:
             known[match[1]] = NcqState(match[1], f"{match[2]} mode of sata_nv", None, None, line.strip())
     for port, (count, kept) in failures.items():
         known[port] = replace(known[port], failed=count, failures=kept.text(count, given_up=port in given_up))
-    return list(known.values())
+    names = dict(SCSI_NAME.findall(log))
+    return [replace(each, port=names.get(each.port, each.port)) for each in known.values()]
 
 
 OTHER_FAULTS = {
@@ -217,7 +231,9 @@ OTHER_FAULTS = {
     r"(usb [\d.-]+): reset \S+ (?:Gen \d\S* )?USB device": "the device was reset: cable, power or bridge",
     r"(usb[\d.: -]+): UAS is (?:ignored|blacklisted|disabled)": "UAS is off by a quirk: one command at a time",
     r"md/raid\w*:(md\d+): Disk failure on (\w+)": "{1} failed and left the array: `mdadm --detail /dev/{0}`",
-    r"(?:I/O error|critical \w+ error), dev (\w+), sector": "requests failed: the drive, its cable or what is below it (`smartctl -a /dev/{0}`)",
+    r"(mmc(?:blk)?\d+): (?:Timeout waiting|error -\d+ \w+ing)": "the card did not answer: the card, its contacts or power",
+    r"device-mapper: multipath: (?:\S+: )?Failing path (\d+:\d+)": "a path of a map failed: adapter, cable, switch or array (`multipath -ll`)",
+    r"(?:I/O error|critical \w+ error), dev ((?!mmcblk)\w+), sector": "requests failed: the drive, its cable or what is below it (`smartctl -a /dev/{0}`)",
     r"(megaraid_sas \S+): .*\b(DEGRADED|OFFLINE)\b": "a unit is {1}: ask the controller's tool",
     r"INFO: task (\S+?):\d+ blocked for more than (\d+) seconds": "waited longer than {1} s; `seekwise doctor PATH --watch 30s` says for which drive",
 }  # fmt: skip

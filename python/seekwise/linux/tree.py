@@ -351,6 +351,12 @@ def open_tree(root: Path | Tree = Path("/")) -> Tree:
         folder = tree.resolve(f"/{name}")
         if folder and tree.is_folder(f"{folder}/sys"):
             return BelowTree(tree, folder)
+    texts = [folder for folder in ("", *tree.names("/")) if tree.exists(f"/{folder}/basic-environment.txt")]
+    if texts:
+        raise UsageError(
+            f"{root} is a supportconfig report: texts of commands, without the settings as files",
+            hint=f"unpacked, its kernel log is read: `seekwise devices --ncq {Path(texts[0]) / 'boot.txt'}`; on that machine: `seekwise capture FILE.tar.gz`",
+        )
     raise UsageError(
         f"{root} holds no sys folder, so it is not a captured machine",
         hint="make one with `seekwise capture FILE.tar.gz`",

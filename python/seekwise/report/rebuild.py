@@ -35,7 +35,7 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
         )
         said.append(f"Limit a {table_rows[0].what} {', '.join(named)}.")
     if stuck := [choice for choice in chosen if choice.stuck]:
-        said.append(_stuck_text(stuck, others=bool(advised), has_cure=bool(least)))
+        said.append(_stuck_text(stuck, least, others=bool(advised)))
     if exposed := [choice.row for choice in chosen if choice.row.is_unprotected]:
         spans = listed([f"{_span(row)} ({_levels([row.array])})" for row in exposed])
         said.insert(1 if speeds else 0, f"Without redundancy for {spans}.")
@@ -94,13 +94,18 @@ def _why(kind: str, chosen: Sequence[Limit]) -> str:
     return WHY[kind].format(arrays=arrays, tolerated=TOLERATED)
 
 
-def _stuck_text(chosen: Sequence[Limit], *, others: bool, has_cure: bool) -> str:
+def _stuck_text(chosen: Sequence[Limit], least: Mapping[str, int], *, others: bool) -> str:
     """What no limit changes, how long that takes, and what does."""
     units = listed(list(dict.fromkeys(f"{unit}s" for choice in chosen for unit in choice.stuck)))
     seconds = max(longest_s(choice.row, choice.stuck) for choice in chosen)
     names = listed([_levels([choice.row.array]) for choice in chosen])
     start = "With" if others else "Set no limit: with"
-    cure = f"; {LEAST} ends it within a day, at a price not simulated" if has_cure else ""
+    cures = [
+        max(choice.row.member_kib / least[name], choice.row.alone_s)
+        for choice in chosen
+        if (name := _short(choice.row.array)) in least
+    ]
+    cure = f"; {LEAST} ends it within {long_text(max(cures))}, at a price not simulated" if cures else ""
     return f"{start} {units} on {names} no limit matters: {long_text(seconds)}{cure}."
 
 

@@ -112,12 +112,17 @@ def spec_of_use(
     return spec
 
 
-def phases_of_use(model: Model, use: Use, seed: int) -> list[Spec]:
-    """What a trial of the use runs."""
+def phases_of_use(model: Model, use: Use, seed: int, share: float = 1.0, random_bytes: int | None = None) -> list[Spec]:
+    """What a trial of the use runs. `share`: of the usual time. `random_bytes`: how much of the drive random requests
+    reach, from its start, in place of the usual region."""
     if use.runs_programs:
-        return [use_programs.phase(use, model.capacity_bytes, model.rotational, seed)]
+        return [use_programs.phase(use, model.capacity_bytes, model.rotational, seed, share)]
     jobs = jobs_of(use, model)
-    return [phase_of(jobs, seconds) for seconds in SECONDS[model.rotational]]
+    if random_bytes is not None:
+        for job in jobs:
+            if job["pattern"] == "random":
+                job |= {"region_start_bytes": 0, "region_bytes": random_bytes - random_bytes % MIB}
+    return [phase_of(jobs, share * seconds) for seconds in SECONDS[model.rotational]]
 
 
 def program_spec(

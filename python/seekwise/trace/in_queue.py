@@ -125,9 +125,10 @@ def level(name: str, medium: str, rows: np.ndarray, *, has_requests: bool, secon
             device = (rows["complete_ns"] - issued)[mine] / 1e9
             times.append(Times(kind, int(mine.sum()), _pair(queue) if has_requests else None, _pair(device)))
     data = done & (rows["sectors"] > 0) & (kinds != "discard")
+    finished = _gaps(issued[done], rows["complete_ns"][done])
     open_ns = issued[~done & (issued >= 0)]
-    gaps = _gaps(np.append(issued[done], open_ns), rows["complete_ns"][done], int(seconds * 1e9))
-    finished = gaps[: int(done.sum())]
+    last = max(int(rows["complete_ns"][done].max(initial=0)), int(open_ns.min())) if len(open_ns) else 0
+    gaps = np.append(finished, max(int(seconds * 1e9) - last, 0)) if len(open_ns) else finished
     return Level(
         name, medium, has_requests, tuple(times),
         _mean((issued - rows["arrival_ns"])[data]), _mean((rows["complete_ns"] - issued)[data]), _mean(finished),
@@ -160,16 +161,11 @@ def _kinds(rows: np.ndarray) -> np.ndarray:
     return names
 
 
-def _gaps(issued: np.ndarray, completed: np.ndarray, end_ns: int) -> np.ndarray:
-    """Times from one completion to the next, without those in which the device had nothing; what is open at the end has
-    one, too."""
+def _gaps(issued: np.ndarray, completed: np.ndarray) -> np.ndarray:
+    """Times from one completion to the next, without those in which the device had none of these requests."""
     issued, completed = np.sort(issued), np.sort(completed)
     before = np.concatenate(([np.iinfo(np.int64).min], completed[:-1])) if len(completed) else completed
-    gaps = completed - np.maximum(before, issued[: len(completed)])
-    if len(issued) > len(completed):
-        last = completed[-1] if len(completed) else 0
-        gaps = np.append(gaps, max(end_ns - max(last, issued[len(completed)]), 0))
-    positive: np.ndarray = np.maximum(gaps, 0)
+    positive: np.ndarray = np.maximum(completed - np.maximum(before, issued), 0)
     return positive
 
 

@@ -13,5 +13,5 @@ study/        study files parsed (`parse.py`, `study.py`), uses (`uses.py`), wha
 live_plan.py  the plan of a live-switched run
 
 Uses: linux, control, store.
-Start: `study/plan.py` for what a study will do, `study/uses.py` for what `tune` runs.
+Start: `study/plan.py` for what a study will do (`planning.py` makes it), `study/uses.py` for what `tune` runs.
 """

@@ -20,7 +20,7 @@ from random import Random
 
 from seekwise.errors import SeekwiseError, reason
 from seekwise.workload import database, mariadb, postgres, python_tree
-from seekwise.workload.program import Place, durable, synced
+from seekwise.workload.program import DataBudget, Place, durable, synced
 
 MIB = 2**20
 PIECE_BYTES = 4 * MIB
@@ -39,19 +39,6 @@ PROBE_BYTES = 64 * MIB
 SMALL_SIZES = ((4, 30), (8, 25), (16, 20), (32, 15), (128, 10))
 """(KiB, per cent): small files of a web site or a source tree."""
 SMALL_PER_FOLDER = 50
-
-
-@dataclass(frozen=True)
-class DataBudget:
-    """What a data set may take. `end_s`: monotonic; past the least size nothing is added after it."""
-
-    room_bytes: int
-    end_s: float
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time to lay it out has passed."""
-        return time.monotonic() >= self.end_s
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ import os
 import sqlite3
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from seekwise.workload.data import DataBudget
+from seekwise.workload.program import DataBudget
 
 NAME = "data.db"
 NOTE_BYTES = 430

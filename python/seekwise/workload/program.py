@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -22,6 +23,19 @@ from pydantic import BaseModel, ConfigDict
 Age = Literal["young", "grown", "old"]
 """Of the processes that do the work. Young: each unit is a new process that ends within 3 s and 61 MB, which bfq favours;
 grown: a new process that outlasts that; old: one that has worked for seconds."""
+
+
+@dataclass(frozen=True)
+class DataBudget:
+    """What a data set may take. `end_s`: monotonic; past the least size nothing is added after it."""
+
+    room_bytes: int
+    end_s: float
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time to lay it out has passed."""
+        return time.monotonic() >= self.end_s
 
 
 @dataclass

@@ -10,7 +10,7 @@ from seekwise.errors import MissingError
 from seekwise.measure.kernel.backend import KernelBackend
 from seekwise.simulate.protocol import Options
 from seekwise.workload.study import starters
-from seekwise.workload.study.plan import make
+from seekwise.workload.study.planning import make
 
 
 def test_without_root_a_comparison_of_schedulers_writes_nothing(monkeypatch, tmp_path):

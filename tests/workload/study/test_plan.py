@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from seekwise.errors import UsageError
-from seekwise.workload.study import budget, parse, plan
+from seekwise.workload.study import budget, parse, planning
 from seekwise.workload.study.plan import Plan, SystemFacts
 
 FACTS = SystemFacts(
@@ -40,7 +40,7 @@ blocks = 4
 
 
 def made(text: str = TEXT, facts: SystemFacts = FACTS, **options) -> Plan:
-    return plan.make(parse.loads(text, "study.toml"), (facts,), **options)
+    return planning.make(parse.loads(text, "study.toml"), (facts,), **options)
 
 
 def test_every_candidate_runs_once_in_every_repetition_and_the_reference_combination_at_both_ends():
@@ -151,7 +151,9 @@ def test_a_plan_survives_the_way_through_json():
 
 def fitted(seconds: float, text: str = TEXT) -> Plan:
     study = parse.loads(text, "study.toml")
-    return budget.fit(study, seconds, lambda study, repetitions: plan.make(study, (FACTS,), repetitions=repetitions))
+    return budget.fit(
+        study, seconds, lambda study, repetitions: planning.make(study, (FACTS,), repetitions=repetitions)
+    )
 
 
 def test_a_budget_takes_repetitions_first_and_never_more_than_asked_for():

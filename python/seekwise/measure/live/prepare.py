@@ -22,6 +22,7 @@ from seekwise.control.scratch import room_bytes
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.measure.kernel import fio_job
 from seekwise.workload import data
+from seekwise.workload.program import DataBudget
 from seekwise.workload.study.uses import Use, needs_fio
 
 MIB = 2**20
@@ -148,7 +149,7 @@ def laid_out(
             left = started + bound_s - time.monotonic()
             room = int(room_bytes(folder) * ROOM_SHARE) // (2 * (len(sets) - number))
             room = max(data_set.least_bytes, min(data_set.most_bytes, room))
-            share = data.DataBudget(room, time.monotonic() + left / (len(sets) - number))
+            share = DataBudget(room, time.monotonic() + left / (len(sets) - number))
             try:
                 sizes[data_set.name] = data.laid_out(data_set.name, places[0], share)
             except SeekwiseError as error:

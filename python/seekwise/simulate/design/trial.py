@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from seekwise.errors import SeekwiseError
-from seekwise.simulate import trial_spec, use_programs
-from seekwise.simulate import use_trials as played
+from seekwise.simulate import trial_spec, use_programs, use_trials
 from seekwise.simulate.design.space import Point
 from seekwise.simulate.spec import Answer, Spec
-from seekwise.simulate.use_trials import Model, jobs_of, phase_of
+from seekwise.simulate.use_trials import Model
 from seekwise.store.record import CpuSeconds, Phase
 from seekwise.workload.study.uses import Use
 
@@ -22,7 +21,6 @@ Simulate = Callable[[Sequence[Spec]], list[Answer]]
 """Specs of trials in, results in their order out."""
 PERIOD_SHARE = 0.5
 """Of the periods that `tune model:NAME` simulates: more points say more here than longer ones."""
-MIB = 2**20
 CPU_US = "host_cpu_us_per_request"
 FURTHER = "rate_mb_s of "
 """In front of a further foreground job's name, among the details of a phase."""
@@ -63,31 +61,11 @@ class LoadFigures:
 def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Spec:
     """The specification of a trial. `data_bytes`: how much of the array random requests reach, the same on every
     array."""
-    size = replace(model, capacity_bytes=point.array.capacity_bytes)
-    if use.runs_programs:
-        trial = played.program_spec(
-            model.system, model.rotational, size.capacity_bytes, use, point.values, seed, PERIOD_SHARE
-        )
-        return _read_ahead(trial, point)
-    jobs = jobs_of(use, size)
-    for job in jobs:
-        if job["pattern"] == "random":
-            job |= {"region_start_bytes": 0, "region_bytes": data_bytes - data_bytes % MIB}
-    before_s, counted_s = (PERIOD_SHARE * seconds for seconds in played.SECONDS[model.rotational])
-    trial = trial_spec.spec_of_trial(
-        model.system, point.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
-    )
-    if any(job["pattern"] == "random" for job in jobs):
+    array = replace(model, capacity_bytes=point.array.capacity_bytes)
+    phases = use_trials.phases_of_use(array, use, seed, PERIOD_SHARE, data_bytes)
+    trial = use_trials.spec_of_use(array, use, point.values, seed, phases)
+    if any(str(job.pattern).startswith("random") for job in use.job):
         trial_spec.with_full_log(trial)
-    if not all(job["direct"] for job in jobs):
-        trial["cache"] = {"limit_bytes": played.MEMORY_BYTES[model.rotational]}
-        return _read_ahead(trial, point)
-    return trial
-
-
-def _read_ahead(trial: Spec, point: Point) -> Spec:
-    if point.read_ahead_kib:
-        trial["cache"]["read_ahead_kib"] = point.read_ahead_kib
     return trial
 
 
@@ -107,7 +85,7 @@ def figures(use: Use, result: Answer) -> LoadFigures:
     system_s = cpu["system_s"] + cpu["irq_s"] + cpu["thread_s"]
     return LoadFigures(
         Phase(
-            operation=played.OPERATION,
+            operation=use_trials.OPERATION,
             elapsed_s=elapsed_s,
             bytes=own["bytes"],
             ios=own["ios"],

@@ -213,11 +213,14 @@ def checked(arrival_ns: int, sector: int, sectors: int) -> None:
 
 
 def nanoseconds(text: str) -> int:
-    """A time in seconds with a fraction, as `12.345678901`."""
-    seconds, _, fraction = text.partition(".")
-    if len(seconds) > 12:
+    """A time in seconds with a fraction, as `12.345678901`, or of the clock, as `17:58:57.814`."""
+    whole, _, fraction = text.partition(".")
+    if len(whole) > 12:
         raise TraceError("the time cannot be")
-    return int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, "0"))
+    seconds = 0
+    for part in whole.split(":"):
+        seconds = 60 * seconds + int(part)
+    return seconds * 1_000_000_000 + int(fraction[:9].ljust(9, "0"))
 
 
 def rest(requests: Assembler, lines: Lines, nothing: str) -> np.ndarray:

@@ -19,7 +19,7 @@ from seekwise.trace.columns import UNKNOWN, Notes, Request, Rows, TraceError
 from seekwise.trace.readers.source import Lines, checked, first_lines, nanoseconds
 
 NAMES = {
-    "TIME(s)": "done", "ENDs": "done", "STARTs": "start", "COMM": "name", "PID": "pid", "DISK": "device", "DEV": "device", "T": "letters",
+    "TIME(s)": "done", "TIMESTAMP": "done", "ENDs": "done", "STARTs": "start", "COMM": "name", "PID": "pid", "DISK": "device", "DEV": "device", "T": "letters",
     "TYPE": "letters", "SECTOR": "sector", "BLOCK": "sector", "BYTES": "bytes", "QUE(ms)": "queued", "LAT(ms)": "latency", "LATms": "latency",
 }  # fmt: skip
 NEEDED = {"letters": "R or W", "sector": "the sector", "bytes": "the size", "latency": "the latency"}

@@ -6,11 +6,10 @@ three, which is enough to tell minutes from hours; once trials run, the time lef
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import os
+from dataclasses import dataclass, replace
 
-if TYPE_CHECKING:
-    from seekwise.workload.study.plan import Combination, Load, PlannedPhase
+from seekwise.workload.study.plan import Combination, Load, Plan, PlannedPhase
 
 # What fio needs besides its phases: start, clock calibration, reading its result. Measured with fio 3.33 on two cores.
 PHASE_OVERHEAD_S = 0.25
@@ -94,3 +93,42 @@ def layout_bytes(combinations: list[Combination]) -> int:
     """What is written before the first trial of a system."""
     loads = [combination.load for combination in combinations if combination.load.job is None]
     return max((load.size_bytes for load in loads), default=0) * max((load.threads for load in loads), default=0)
+
+
+def estimated(plan: Plan) -> Plan:
+    """The plan with time and bytes filled in."""
+    if plan.backend == "simulated":
+        return replace(
+            plan,
+            trial_s=tuple(
+                simulated_trial_s(combination.load, plan.system_of(combination).speed, os.cpu_count() or 1)
+                for combination in plan.combinations
+            ),
+            bytes_per_trial=tuple(0 for _ in plan.combinations),
+        )
+    if plan.backend == "lab":
+        return replace(
+            plan,
+            trial_s=tuple(
+                lab_trial_s(combination.load, plan.system_of(combination).speed) for combination in plan.combinations
+            ),
+            bytes_per_trial=tuple(0 for _ in plan.combinations),
+        )
+    costs = [
+        trial_cost(combination.load, SPEEDS[plan.system_of(combination).speed]) for combination in plan.combinations
+    ]
+    besides = SETTING_OVERHEAD_S + plan.wait_s + plan.settle_s
+    layouts = [
+        (
+            layout_bytes([combination for combination in plan.combinations if combination.system == facts.name]),
+            SPEEDS[facts.speed],
+        )
+        for facts in plan.systems
+    ]
+    return replace(
+        plan,
+        trial_s=tuple(seconds + besides for seconds, _ in costs),
+        bytes_per_trial=tuple(written for _, written in costs),
+        bytes_prepared=sum(amount for amount, _ in layouts),
+        prepare_s=sum(1.0 + amount / speed.bytes_per_s for amount, speed in layouts),
+    )
