@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli.main import cli
-from seekwise.errors import SeekwiseError
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.linux import kernel_log
 from seekwise.linux.kernel_log import read, states
 
 LOG = """\
@@ -134,6 +135,18 @@ def test_the_command_reads_a_file_and_says_what_is_wrong_with_a_name(tmp_path):
     document = json.loads(CliRunner().invoke(cli, ["devices", "--ncq", str(path), "--json"]).output)
     assert document["ports"][0]["port"] == "0000:00:05.0"
     assert CliRunner().invoke(cli, ["devices", "--ncq", "no-such-boot"]).exception is not None
+    for content, words in (("", "is empty"), ("a\0b", "is not text")):
+        path.write_text(content)
+        with pytest.raises(UsageError, match=words):
+            read(str(path))
+
+
+@pytest.mark.parametrize("words", [["--ncq", "-1"], ["--ncq=-12"], ["--json", "--ncq", "-1"]])
+def test_an_older_boot_is_asked_for_as_the_help_says(words, monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernel_log, "read", lambda boot: asked.append(boot) or LOG)
+    assert CliRunner().invoke(cli, ["devices", *words]).exit_code == 0
+    assert asked == [words[-1].rpartition("=")[2]]
 
 
 LOGS = Path(__file__).parent / "logs"
@@ -192,6 +205,10 @@ def test_a_request_of_a_scsi_drive_is_told_by_the_drives_name_where_the_log_has_
 
 OTHERS = {
     "[ 9.1] mmc0: Timeout waiting for hardware interrupt.\n[ 9.2] I/O error, dev mmcblk0, sector 12\n": "mmc0: the card did not answer",
+    "[ 1.1] sd 10:0:0:0: rejecting I/O to offline device\n": "10:0:0:0: the kernel took it offline after errors",
+    "[ 1.1] megaraid_sas 0000:18:00.0: resetting fusion adapter scsi0.\n": "megaraid_sas 0000:18:00.0: the controller gave commands up",
+    "[ 1.1] connection1:0: ping timeout of 5 secs expired, recv timeout 5\n": "connection1:0: the iSCSI connection failed",
+    "[ 1.1] Buffer I/O error on device dm-8, logical block 96511296\n[ 1.2] EXT4-fs warning (device dm-8): ext4_end_bio:316: I/O error -5\n": "dm-8: reads or writes failed: look at what is below it (2 times)",
     "k kernel: device-mapper: multipath: 253:2: Failing path 66:160.\n": "66:160: a path of a map failed",
     "[ 4.4] ata3: limiting SATA link speed to 1.5 Gbps\n": "ata3: the link was slowed to 1.5 Gbps after errors",
     "Aug 23 19:13:21 h kernel: [9026.7] usb 2-1: reset SuperSpeed Gen 1 USB device number 2 using xhci_hcd\n" * 3: "usb 2-1: the device was reset: cable, power or bridge (3 times)",

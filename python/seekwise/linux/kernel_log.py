@@ -234,6 +234,10 @@ OTHER_FAULTS = {
     r"(mmc(?:blk)?\d+): (?:Timeout waiting|error -\d+ \w+ing)": "the card did not answer: the card, its contacts or power",
     r"device-mapper: multipath: (?:\S+: )?Failing path (\d+:\d+)": "a path of a map failed: adapter, cable, switch or array (`multipath -ll`)",
     r"(?:I/O error|critical \w+ error), dev ((?!mmcblk)\w+), sector": "requests failed: the drive, its cable or what is below it (`smartctl -a /dev/{0}`)",
+    r"(?:sd|scsi) (\d+:\S+): (?:\[\w+\] )?rejecting I/O to offline device": "the kernel took it offline after errors: drive, cable, path or target",
+    r"(megaraid_sas \S+|hpsa \S+|aacraid|smartpqi \S+|mpt[23]sas_cm\d+): .{0,40}(?:OCR is requested|abort request|sending diag reset|[Rr]esetting|reset request)": "the controller gave commands up or was reset after a timeout: a drive, cabling or its firmware",
+    r"(session\d+|connection\d+:\d+): (?:session recovery timed out|ping timeout|detected conn error)": "the iSCSI connection failed: network or target",
+    r"(?:Buffer I/O error on dev(?:ice)? |(?:BTRFS|EXT4-fs|XFS)\b.{0,40}\()(?:device )?((?:dm-|md|sd|nvme|vd)[\w-]+)\b.*(?:logical block|errs:|I/?O error)": "reads or writes failed: look at what is below it",
     r"(megaraid_sas \S+): .*\b(DEGRADED|OFFLINE)\b": "a unit is {1}: ask the controller's tool",
     r"INFO: task (\S+?):\d+ blocked for more than (\d+) seconds": "waited longer than {1} s; `seekwise doctor PATH --watch 30s` says for which drive",
 }  # fmt: skip
@@ -332,9 +336,14 @@ def read(source: str, run: Run = _run) -> str:
         )
     path = Path(source)
     try:
-        return read_text(path, 1 << 30, errors="replace")
+        text = read_text(path, 1 << 30, errors="replace")
     except OSError as error:
         raise UsageError(
             f"`{source}` is neither a boot (0, -1, -2 …) nor a file that can be read ({error.strerror})",
             hint="`seekwise devices --ncq -1` reads the boot before this one",
         ) from error
+    if not text.strip() or "\0" in text:
+        raise UsageError(
+            f"{source} {'is not text' if text.strip() else 'is empty'}", hint="`dmesg > kernel.log` writes a log"
+        )
+    return text
