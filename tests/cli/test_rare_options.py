@@ -82,14 +82,18 @@ def test_an_anonymised_capture_holds_no_serial(called, tmp_path):
     assert plain and hidden and not set(plain) & set(hidden)
 
 
-def test_a_recording_is_anonymised_when_that_is_asked_for(called, tmp_path, monkeypatch):
+@pytest.fixture
+def recorded(monkeypatch):
+    """What a recording is taken to be; `asked` of it whether it was to be anonymised."""
     from seekwise.trace.record import recorder
 
-    asked = []
+    taken = SimpleNamespace(
+        cpu_seconds=0.0, seconds=1.0, requests=0, dropped=0, notes=SimpleNamespace(sentences=[]), asked=[]
+    )
 
     def record(device, seconds, out, *, anonymise, tell):
-        asked.append(anonymise)
-        return SimpleNamespace(cpu_seconds=0.0, seconds=1.0, requests=0, dropped=0, notes=SimpleNamespace(sentences=[]))
+        taken.asked.append(anonymise)
+        return taken
 
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(recorder, "device_of", lambda name: SimpleNamespace(name=name))
@@ -98,9 +102,23 @@ def test_a_recording_is_anonymised_when_that_is_asked_for(called, tmp_path, monk
     monkeypatch.setattr(
         "seekwise.linux.failure.Watched.check", lambda storage, said: None
     )  # this machine may have no sda
+    return taken
+
+
+def test_a_recording_is_anonymised_when_that_is_asked_for(called, recorded):
     shown = [json.loads(called("record", "sda", "--for", "1s", "--json", *words)) for words in ((), ("--anonymise",))]
-    assert asked == [False, True]
+    assert recorded.asked == [False, True]
     assert [each["device"] for each in shown] == ["sda", ""]
+
+
+@pytest.mark.parametrize(
+    ("requests", "last"), [(0, "Nothing used it: record again under load."), (3, "next: seekwise ")]
+)
+def test_the_next_line_shows_a_recording_only_where_there_is_something_to_show(requests, last, called, recorded):
+    recorded.requests, recorded.notes.sentences = requests, ["One.", "Two."]
+    said = called("record", "sda", "--for", "1s").splitlines()
+    assert "One." in said and "Two." in said
+    assert said[-1].startswith(last), said
 
 
 def setter(**given) -> Setter:

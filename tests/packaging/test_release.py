@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,29 @@ def test_the_page_of_the_next_release_fits_a_screen():
 def test_a_version_without_its_section_is_an_error():
     with pytest.raises(SystemExit, match="no section"):
         set_version.notes("99.0.0")
+
+
+FOLDERS = (ROOT, ROOT / "proof", ROOT / "papers")
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_each_distribution_has_a_page_for_an_index(folder):
+    readme = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["readme"]
+    text = (folder / readme).read_text() if isinstance(readme, str) else readme["text"]
+    assert "`seekwise" in text or "    seekwise" in text
+
+
+def test_pages_name_no_package_that_is_not_made():
+    made = {tomllib.loads((folder / "pyproject.toml").read_text())["project"]["name"] for folder in FOLDERS}
+    made |= {path.name for path in (ROOT / "packaging/systemd").iterdir()}
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("packaging/*.md"), *ROOT.glob("docs/**/*.md")]
+    named = {
+        name
+        for page in pages
+        if page.name != "CHANGELOG.md"
+        for name in re.findall(r"`(seekwise-[a-z.-]+)`", page.read_text(encoding="utf-8"))
+    }
+    assert named and named <= made
 
 
 @pytest.fixture

@@ -95,11 +95,11 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
     click.echo(
         f"{taken.requests:,} requests in {taken.seconds:.1f} s; recording took {100 * share:.2f} % of the processors"
     )
-    for sentence in taken.notes.sentences:
-        click.echo(sentence)
+    click.echo("".join(f"{sentence}\n" for sentence in taken.notes.sentences), nl=False)
     if taken.dropped:
         click.echo(f"warning: the kernel dropped {taken.dropped:,} events; some requests are incomplete", err=True)
-    click.echo(f"{out}\n\nnext: {invocation.line(f'seekwise trace show {shlex.quote(str(out))}')}")
+    shows = f"next: {invocation.line(f'seekwise trace show {shlex.quote(str(out))}')}"
+    click.echo(f"{out}\n\n{shows if taken.requests else 'Nothing used it: record again under load.'}")
     storage.check("")
 
 
