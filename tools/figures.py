@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _core, schedulers
-from seekwise.report.layout import wrapped
+from seekwise.report.content import Answer
+from seekwise.report.tune_answer import answer_lines
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "docs" / "figures.json"
@@ -380,7 +381,7 @@ ROOM, BAR, STEP, WIDE = 250, 11, 38, 300
 def measured_answer(stored: dict[str, Figure]) -> str:
     """The answer of a measured run, and its picture."""
     found = json.loads(MEASURED.read_text())
-    lines = wrapped(found["headline"], 80)
+    lines = answer_lines([Answer(each["what"], each["effects"]) for each in found["answers"]], 80)
     return "\n".join([
         "```text", "$ sudo seekwise tune /srv", *lines, "```", "",
         "![Each figure under mq-deadline, which was in force, and under bfq](docs/assets/answer.svg)",

@@ -198,6 +198,9 @@ def test_a_newer_and_an_unreadable_database(seekwise, tmp_path, command):
 
 def test_no_records_yet(seekwise):
     assert "no records at" in seekwise.refused("results", status=USAGE)
+    (empty := seekwise.folder / "empty").touch()
+    assert "no records at" in seekwise.refused("results", "--db", str(empty), status=USAGE)
+    assert not empty.stat().st_size
 
 
 @needs_root

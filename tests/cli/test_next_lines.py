@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from seekwise import invocation
+from seekwise.cli import main
+from seekwise.errors import MissingError
 from seekwise.store import database
 
 from .test_whole_way import SIMULATED
@@ -74,6 +76,16 @@ def test_the_next_line_of_a_program_that_no_path_has_runs_as_it_is_printed(tmp_p
     while (lines := [line for line in said.splitlines() if line.startswith("next: ")]) and typed_lines < 2:
         said, typed_lines = typed(lines[0].removeprefix("next: ")), typed_lines + 1
     assert typed_lines == 2
+
+
+def test_what_needs_root_is_said_as_the_whole_line_for_sudo(monkeypatch, capsys):
+    program = Path(sys.executable).parent / "seekwise"
+    monkeypatch.setattr(sys, "argv", [str(program), "record", "/srv/a b", "--for", "5s"])
+    monkeypatch.setattr(invocation, "IS_ROOT", False)
+    monkeypatch.setattr(main.cli, "main", lambda **_: (_ for _ in ()).throw(MissingError("no", "run it with sudo")))
+    with pytest.raises(SystemExit):
+        main.main()
+    assert f"hint: run it with sudo: `sudo {program} record '/srv/a b' --for 5s`" in capsys.readouterr().err
 
 
 def test_a_program_that_sudo_finds_is_called_by_its_name(tmp_path, monkeypatch):

@@ -234,6 +234,13 @@ def test_sysbench_11_is_read_with_its_rates_and_behind_a_prompt():
         assert phase.elapsed_s == pytest.approx(299.843, abs=0.001)
 
 
+def test_sysbench_whose_first_line_is_lost_is_read(tmp_path):
+    text = (CASES / "31-sysbench-1.1/rndrw.txt").read_text()
+    (tmp_path / "x.txt").write_text("```\n" + text[text.index("Number of threads") :])
+    (record,) = importing.read([tmp_path / "x.txt"])[1]
+    assert record.phases[0].iops == pytest.approx(2000, abs=0.01)
+
+
 def test_a_cpu_test_of_sysbench_in_the_same_file_is_passed_over(tmp_path):
     text = (CASES / "31-sysbench-1.1/rndrw.txt").read_text()
     cpu = "sysbench 1.1.0\n\nPrime numbers limit: 10000\n\nGeneral statistics:\n    total time:  10.0s\n"
@@ -265,6 +272,8 @@ MONITORS = {
     "pidstat": "10:00:01 AM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n",
     "diskstats": "   8       0 sda 72541 3512 5122 55 1 2 3 4 5 6 7 0 0 0 0\n",
     "pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+    "atop -P": "RESET\nDSK host 1732875600 2026/11/29 10:00:00 600 sda 97200 1100\n",
+    "stat": "   72541     3512  5122055    31201    41201     8121  3120121   812011        0   421000   843212        0        0        0        0      120     2012\n",
     "dstat CSV": '"pcp-dstat 5.3.7 CSV Output"\n"Author:","PCP team"\n',
     "sadf -d": "# hostname;interval;timestamp;DEV;tps\nhost;600;2026-11-12 00:10:01 UTC;sda;51.20\n",
     "virsh": "Device: vda\n rd_req               2101\n rd_bytes             43543552\n",
@@ -288,6 +297,10 @@ OTHER_FILES = {
     "lsblk.txt": ("NAME   MAJ:MIN RM   SIZE RO TYPE MOUNTPOINT\n", "seekwise status --all"),
     "smart.txt": ("=== START OF INFORMATION SECTION ===\n", "sudo seekwise doctor"),
     "paths.txt": ("  |- 6:0:4:13  sdaq 66:160  failed faulty running\n", "sudo seekwise doctor"),
+    "show-paths.txt": ("hcil    dev dev_t pri dm_st  chk_st dev_st  next_check\n", "sudo seekwise doctor"),
+    "table.txt": ("vg-lv: 0 204800 linear 8:2 2048\n", "sudo seekwise doctor"),
+    "dd.txt": ("1073741824 Bytes (1,1 GB, 1,0 GiB) kopiert, 5,12 s, 210 MB/s\n", "fio --name=x"),
+    "unit.service": ("[Service]\nIOReadBandwidthMax=/dev/sda 10M\n", "seekwise status --all"),
     "part.txt": ("Throughput:\n    read, MiB/s:                  6.92\n", "sysbench fileio … run"),
     "time.txt": ("real\t1m12.314s\nuser\t0m0.412s\n", "seekwise tune PATH -- COMMAND"),
     "strace.txt": ('12:00:01.123456 pread64(3, "..."..., 4096, 8192) = 4096 <0.000123>\n', "seekwise record PATH"),

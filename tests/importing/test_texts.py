@@ -266,7 +266,7 @@ def test_syncs_of_normal_output_are_counted(tmp_path):
 
 
 PREFIXES = {
-    "container": "fio-1  | ", "pod": "[pod/fio-abc/fio] ", "journal": "Nov 28 10:00:00 host fio[123]: ", "Jenkins": "[2026-11-28 10:00:00] ", "stamp": "2026-11-28T10:00:00.123456789Z ",
+    "BuildKit": "#12 0.253 ", "time": "10:00:00 ", "fabric": "[host1] out: ", "ssh": "host1: ", "container": "fio-1  | ", "pod": "[pod/fio-abc/fio] ", "journal": "Nov 28 10:00:00 host fio[123]: ", "Jenkins": "[2026-11-28 10:00:00] ", "stamp": "2026-11-28T10:00:00.123456789Z ",
     "file of the runtime": "2026-11-28T10:00:00.123456789Z stdout F ", "quotation": "> ", "comment": "# ", "indented": "    ",
     "cat -n": "    {number}\t", "grep -n": "{number}:", "two words": "fio-abc12 fio ", "patch": "+", "ts": "Nov 28 10:00:00 ",
 }  # fmt: skip

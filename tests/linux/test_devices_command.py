@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 
 import pytest
 from click.testing import CliRunner
@@ -109,3 +110,15 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(options):
         running.stdout.close()
         complaint = running.stderr.read()
     assert (running.returncode, complaint) == (0, "")
+
+
+def test_the_long_path_of_an_image_breaks_no_line(tmp_path):
+    with tarfile.open(machine_path("loop-file")) as archive:
+        archive.extractall(tmp_path, filter="fully_trusted")
+    file = tmp_path / "sys/devices/virtual/block/loop1/loop/backing_file"
+    file.chmod(0o644)
+    file.write_text(
+        f"/var/lib/docker/volumes/{'0123456789abcdef' * 4}/_data/virtual machine/a-disk-image-2026-11-29.raw\n"
+    )
+    lines = [line for line in devices("--root", tmp_path).splitlines() if "loop1" in line]
+    assert len(lines) == 2 and all(line.endswith(("a-disk-image-2026-11-29.raw", ", 21.5 GB")) for line in lines)

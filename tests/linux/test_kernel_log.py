@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli.main import cli
-from seekwise.errors import SeekwiseError
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.linux import kernel_log
 from seekwise.linux.kernel_log import read, states
 
 LOG = """\
@@ -134,6 +135,18 @@ def test_the_command_reads_a_file_and_says_what_is_wrong_with_a_name(tmp_path):
     document = json.loads(CliRunner().invoke(cli, ["devices", "--ncq", str(path), "--json"]).output)
     assert document["ports"][0]["port"] == "0000:00:05.0"
     assert CliRunner().invoke(cli, ["devices", "--ncq", "no-such-boot"]).exception is not None
+    for content, words in (("", "is empty"), ("a\0b", "is not text")):
+        path.write_text(content)
+        with pytest.raises(UsageError, match=words):
+            read(str(path))
+
+
+@pytest.mark.parametrize("words", [["--ncq", "-1"], ["--ncq=-12"], ["--json", "--ncq", "-1"]])
+def test_an_older_boot_is_asked_for_as_the_help_says(words, monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernel_log, "read", lambda boot: asked.append(boot) or LOG)
+    assert CliRunner().invoke(cli, ["devices", *words]).exit_code == 0
+    assert asked == [words[-1].rpartition("=")[2]]
 
 
 LOGS = Path(__file__).parent / "logs"
@@ -147,6 +160,7 @@ FAILED = {
     "          res 41/40:08:02:10:2f/00:00:0e:00:00/40 Emask 0x409 (media error) <F>\n"
     "[  201.3] ata5.00: NCQ disabled due to excessive errors\n": "1 queued command met sectors that cannot be read (media error) (100.1 s): the drive, which fails (`smartctl -a`)",
     "[  100.1] ata5.00: failed command: FLUSH CACHE EXT\n          res 40/00:00 Emask 0x4 (timeout)\n[  100.2] ata5: hard resetting link\n": "1 command (FLUSH CACHE EXT) timed out (100.1 s) and the link was reset: cable, power or the drive; no scheduler and no queue depth mends that",
+    "[ 77.1] nvme 0000:01:00.0: I/O 99 QID 2 timeout, aborting\n": "1 request timed out (77.1 s): the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
     "[ 4312.8] nvme nvme0: I/O 123 QID 4 timeout, aborting\n[ 4312.9] nvme nvme0: I/O 124 QID 4 timeout, aborting\n"
     "[ 4343.0] nvme nvme0: I/O 123 QID 4 timeout, reset controller\n": "2 requests timed out (4312.8 s) and the controller was reset: the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
     "Mar 03 11:02:11 ws kernel: nvme nvme0: I/O tag 845 (a34d) opcode 0x1 (I/O Cmd) QID 12 timeout, reset controller\n": "1 request timed out and the controller was reset: the drive's firmware, its slot, or power saving (`nvme_core.default_ps_max_latency_us=0`); no scheduler and no queue depth mends that",
@@ -192,6 +206,11 @@ def test_a_request_of_a_scsi_drive_is_told_by_the_drives_name_where_the_log_has_
 
 OTHERS = {
     "[ 9.1] mmc0: Timeout waiting for hardware interrupt.\n[ 9.2] I/O error, dev mmcblk0, sector 12\n": "mmc0: the card did not answer",
+    "[ 1.1] sd 10:0:0:0: rejecting I/O to offline device\n": "10:0:0:0: the kernel took it offline after errors",
+    "[ 1.1] megaraid_sas 0000:18:00.0: resetting fusion adapter scsi0.\n": "megaraid_sas 0000:18:00.0: the controller gave commands up",
+    "WARNING: Pool 'tank' has encountered an uncorrectable I/O failure and has been suspended.\n": "tank: ZFS stopped the pool",
+    "[ 1.1] connection1:0: ping timeout of 5 secs expired, recv timeout 5\n": "connection1:0: the iSCSI connection failed",
+    "[ 1.1] Buffer I/O error on device dm-8, logical block 96511296\n[ 1.2] EXT4-fs warning (device dm-8): ext4_end_bio:316: I/O error -5\n": "dm-8: reads or writes failed: look at what is below it (2 times)",
     "k kernel: device-mapper: multipath: 253:2: Failing path 66:160.\n": "66:160: a path of a map failed",
     "[ 4.4] ata3: limiting SATA link speed to 1.5 Gbps\n": "ata3: the link was slowed to 1.5 Gbps after errors",
     "Aug 23 19:13:21 h kernel: [9026.7] usb 2-1: reset SuperSpeed Gen 1 USB device number 2 using xhci_hcd\n" * 3: "usb 2-1: the device was reset: cable, power or bridge (3 times)",

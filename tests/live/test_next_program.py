@@ -90,13 +90,13 @@ def test_a_kind_that_loses_is_named_with_the_advice_that_others_gain_by():
     assert (loser.kind, loser.background) == ("read-write", "4 readers") and loser.p_loss > 0.5 and loser.factor > 1.7
     assert 0.2 < choice.p_harm < 0.4
     (said,) = next_programs.losses(choice.losers)
-    assert said.startswith("may take longer: next to 4 readers small-file backups (up to")
+    assert said.startswith("may take longer: small-file backups (up to")
 
 
 def test_kinds_that_lose_are_told_by_what_runs_beside_them():
     losers = [choose.Loser("commit", "4 readers", 0.6, 4.1), choose.Loser("save", "copy", 0.4, 1.9)]
     assert next_programs.losses([*losers, choose.Loser("backup", "4 readers", 0.3, 1.6)]) == [
-        "may take longer: next to 4 readers long commit series (up to 4.1 times) and backups (1.6), while files are copied saves (1.9)"
+        "may take longer: long commit series (up to 4.1 times) and backups (1.6) next to 4 readers, saves (1.9) while files are copied"
     ]
 
 
@@ -108,7 +108,7 @@ def test_kinds_that_were_not_measured_here_and_lose_elsewhere_are_named_too():
     measured = choose.Loser("commit", "4 readers", 0.6, 4.1)
     (said,) = next_programs.losses([measured, *losers])
     assert said.startswith(
-        "may take longer: next to 4 readers long commit series (up to 4.1 times), as measured elsewhere databases and servers (1."
+        "may take longer: long commit series (up to 4.1 times) next to 4 readers, databases and servers (1."
     )
     assert not choose.losers_elsewhere(
         "bfq", "mq-deadline", "virtio", {("server", "copy"), ("server", ""), ("stream", "")}

@@ -88,9 +88,10 @@ def test_what_is_probable_for_one_purpose_is_not_hidden_by_the_average_over_all(
     question = asked(waits, copies)
     responsive = question.purposes["responsive"]
     assert not responsive.changes and responsive.alternative.setting == "bfq" and question.choice.alternative is None
-    first, *rest = answered.headline(question).split(". ")
-    assert "keep mq-deadline; bfq is probably better" in first and "copy" in first
-    assert any(sentence.startswith("For most work done: keep mq-deadline") for sentence in rest)
+    first, *rest = answered.answers(question)
+    assert "keep mq-deadline; bfq is probably better" in first.what
+    assert [sign for sign, effect in first.effects if effect.startswith("copy")] == ["−"]
+    assert any(answer.what.startswith("For most work done: keep mq-deadline") for answer in rest)
     assert answered.opponents(question) == ("bfq",)
 
 

@@ -153,8 +153,10 @@ def check_live(db: str, run: str, typed: str | None = None) -> dict:
     page, advised = page_of(db, run), call(db, "advise", run)
     advice = json.loads(call(db, "advise", run, "--json"))
     outputs = [shown, advised, page, *([typed] if typed is not None else [])]
+    parts = [text for one in document["answers"] for text in (one["what"], *(effect for _, effect in one["effects"]))]
     for each in outputs:
-        assert headline in plain(each)
+        assert headline in plain(each) or all(text in plain(each) for text in parts)
+    assert all(text in headline or f"{text[:1].upper()}{text[1:]}" in headline for text in parts)
     assert (advice["headline"], advice["decision"]) == (headline, document["decision"])
     assert setting in headline
     tables = [rows_of(each) for each in (shown, advised, *([typed] if typed is not None else []))]

@@ -264,3 +264,11 @@ def test_compare_names_the_kernel_that_changed_its_default(tmp_path):
             (folder / "scheduler").write_text(f"{scheduler} kyber bfq\n")
     said = CliRunner().invoke(cli, ["compare", str(tmp_path / "a"), str(tmp_path / "b")]).stdout
     assert "the kernel's own default changed" in said
+
+
+def test_what_a_drive_hangs_on_has_no_queue(tmp_path):
+    """A capture lacks most of what the folders above a drive hold; of a queue there is nothing to lack."""
+    rule = 'ACTION=="add|change", KERNEL=="sd[a-z]", ATTRS{queue/zoned}=="host-managed", ATTR{queue/scheduler}="deadline"\n'
+    made = unpacked("sata-ncq", tmp_path)
+    made.add({RULE: rule})
+    assert set_by(made, "sda", "queue/scheduler") == "the kernel's default"

@@ -126,4 +126,4 @@ def _end(document: GuardDocument, as_json: bool) -> None:
     if document["outcome"] == "rolled back":
         raise NotMetError(_sentence(document), "`seekwise status` shows what is set now")
     if document["outcome"] == "kept" and not as_json:
-        _output.to_person("next: `seekwise status` watches it, `seekwise revert` undoes it")
+        _output.to_person(f"next: {invocation.line('seekwise status')}  # watches it; `seekwise revert` undoes it")

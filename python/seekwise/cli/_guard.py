@@ -7,6 +7,7 @@ import time
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _output
 from seekwise.errors import NotMetError, UsageError
 from seekwise.settings import guard_log
@@ -83,4 +84,4 @@ def _print(document: GuardDocument) -> None:
     click.echo(f"{document['outcome']}: {document['headline']}")
     if document["outcome"] == "kept":
         click.echo(err=True)
-        _output.to_person("next: `seekwise status` watches it, `seekwise revert` undoes it")
+        _output.to_person(f"next: {invocation.line('seekwise status')}  # watches it; `seekwise revert` undoes it")

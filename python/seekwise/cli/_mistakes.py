@@ -20,7 +20,9 @@ def explained(error: click.ClickException, typed: Sequence[str]) -> tuple[str, s
     name = getattr(error, "command_name", None)
     if name is not None and context is not None and isinstance(context.command, click.Group):
         known = context.command.list_commands(context)
-        return f"no command is called `{name}`", suggestion.hint(name, known, f"there are {', '.join(known)}")
+        return f"no command is called `{name}`", suggestion.hint(
+            name, known, f"there {'are' if len(known) > 1 else 'is'} {', '.join(known)}"
+        )
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:].replace("valid integer range", "valid integer")
     message = message.replace("valid float range", "valid number")

@@ -72,7 +72,7 @@ def _check_options(request: Request) -> None:
         if Path(request.command_line[0]).is_dir():
             raise UsageError(
                 f"{request.command_line[0]} is a folder, and what follows the first one is a program to run",
-                hint=f"one folder at a time: seekwise tune {shlex.quote(request.command_line[0])}",
+                hint=f"one folder at a time: `seekwise tune {shlex.quote(request.command_line[0])}`",
             )
         return
     options = {"--metric": request.metric, "--prepare": request.prepare, "--conclude": request.conclude}

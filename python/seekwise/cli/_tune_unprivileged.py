@@ -29,10 +29,11 @@ def answer(request: Request, target: Target) -> None:
         click.echo(line)
     model, stand_in = nearest_model(target)
     click.echo(f"\nWith root: compares {compared} under {uses}, in {time_text(request.budget)}.")
-    click.echo(
-        f"Without: `seekwise tune model:{model}` simulates the same for {stand_in or 'a drive like this one'}; it measures nothing."
-    )
-    click.echo("`seekwise devices` shows the stack, `seekwise explain SCHEDULER` what each scheduler is for.")
+    for text in (
+        f"Without: `seekwise tune model:{model}` simulates the same for {stand_in or 'a drive like this one'}; it measures nothing.",
+        "`seekwise devices` shows the stack, `seekwise explain SCHEDULER` what each scheduler is for.",
+    ):
+        click.echo(invocation.in_text(text))
     raise MissingError(
         "nothing was measured: switching settings needs root",
         hint=f"run this line: {invocation.line(f'sudo seekwise {shlex.join(sys.argv[1:])}')}",

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import click
 
+from seekwise import invocation
 from seekwise.cli import _confirm, _options, _output, _shown
 from seekwise.control import attributes
 from seekwise.control.settings import SettingRefused
@@ -317,4 +318,4 @@ def _print(
     if dry_run:
         click.echo("next: the same without --dry-run", err=True)
     else:
-        _output.to_person("next: `seekwise status` watches it, `seekwise revert` undoes it")
+        _output.to_person(f"next: {invocation.line('seekwise status')}  # watches it; `seekwise revert` undoes it")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from seekwise import invocation
 from seekwise.linux.capture import capture
 
 
@@ -27,4 +28,4 @@ def command(file: Path, anonymise: bool, root: Path) -> None:
     """
     size = capture(file, anonymise=anonymise, root=root)
     click.echo(f"{file}: {size / 1000:.0f} kB", err=True)
-    click.echo(f"look at it with `seekwise devices --root {file}`", err=True)
+    click.echo(f"look at it with `{invocation.line(f'seekwise devices --root {file}')}`", err=True)

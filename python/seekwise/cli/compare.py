@@ -39,7 +39,14 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
 
     Refuses runs that measured different devices or different loads, or one a model and the other a machine.
     """
-    if all(_is_capture(Path(run)) for run in (base, new)):
+    captures = [run for run in (base, new) if _is_capture(Path(run))]
+    if len(captures) == 1:
+        other = new if captures == [base] else base
+        raise UsageError(
+            f"{captures[0]} is a captured machine, {other} is none",
+            "`seekwise capture FILE.tar.gz` makes the other one",
+        )
+    if captures:
         from seekwise.cli import _captures
 
         _captures.compare(Path(base), Path(new), fail_if, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,19 @@ class Ncq:
     ports: list[kernel_log.NcqState]
 
 
-@click.command()
+class OlderBoots(click.Command):
+    """Where a value may be left out, click takes what begins with a dash for another option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`--ncq -1` and `--ncq=-1` with a blank before the number."""
+        told = [re.sub(r"^--ncq=(?=-\d)", "--ncq= ", word) for word in args]
+        for place, word in enumerate(told[1:], 1):
+            if told[place - 1] == "--ncq" and re.fullmatch(r"-\d{1,4}", word):
+                told[place] = f" {word}"
+        return super().parse_args(ctx, told)
+
+
+@click.command(cls=OlderBoots)
 @click.argument("path", required=False, metavar="[PATH|DEVICE]")
 @_options.as_json("seekwise.devices/1")
 @_options.captured("Read a captured machine: the archive of `seekwise capture`, or the folder it unpacks to.")
@@ -47,7 +60,7 @@ def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> No
     With PATH or DEVICE only what lies below it, and where each setting would go.
     """
     if boot is not None:
-        _ncq(boot, as_json)
+        _ncq(boot.strip(), as_json)
         return
     stack = read_stack(root)
     need_devices(stack)

@@ -106,7 +106,7 @@ def command(device: str | None, watch: float | None, as_json: bool, root: Path) 
             _output.to_person(f"note: {line}")
         if tree.live and not findings and has_queues:
             _output.to_person(
-                f"next: `{invocation.line(f'sudo seekwise tune {shlex.quote(os.getcwd())}')}` measures whether other settings suit it"
+                f"next: {invocation.line(f'sudo seekwise tune {shlex.quote(os.getcwd())}')}  # measures whether other settings suit it"
             )
     if status := _status(findings, machine, has_queues=has_queues):
         raise SystemExit(status)

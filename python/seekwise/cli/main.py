@@ -14,6 +14,7 @@ import keyword
 import os
 import re
 import select
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -53,6 +54,8 @@ ALL = "seekwise.help.all"
 HERE = os.path.dirname(__file__)
 _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """Since click 8.2; 8.1 prints the help of a group alone by itself."""
+WITH_SUDO = "run it with sudo"
+"""In hints."""
 CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory")
 OTHER_PLACES = "name other places: SEEKWISE_STATE (the journal), SEEKWISE_DB (records), TMPDIR"
 
@@ -227,6 +230,8 @@ def main() -> None:
         sys.stdout.flush()
     except SeekwiseError as error:
         hint = error.hint or (_mistakes.help_line(None, sys.argv[1:]) if error.exit_status == Exit.USAGE else None)
+        # sudo looks in a path of its own: the whole line is said.
+        hint = hint and hint.replace(WITH_SUDO, f"{WITH_SUDO}: `sudo seekwise {shlex.join(sys.argv[1:])}`", 1)
         status = _print_error(error.message, hint, error.exit_status)
     except click.exceptions.Abort:
         status = Exit.INTERRUPTED

@@ -121,7 +121,9 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
         click.echo(line)
     if left := len(others) - len(newest):
         click.echo(f"\n--all for {left} more")
-    click.echo(f"\nnext: {runs[-1].typed('seekwise results last') if runs else 'seekwise results --help'}")
+    click.echo(
+        f"\nnext: {runs[-1].typed('seekwise results last') if runs else invocation.line('sudo seekwise tune PATH')}"
+    )
 
 
 NEWEST = 12

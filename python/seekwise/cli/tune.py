@@ -101,7 +101,7 @@ def answer(request: Request) -> None:
     target = find(request.target, to_write=os.geteuid() == 0)  # without root nothing is measured
     if os.path.isfile(request.target):
         folder = shlex.quote(os.path.dirname(request.target) or ".")
-        raise UsageError(f"{request.target} is a file, and the loads need a folder", hint=f"seekwise tune {folder}")
+        raise UsageError(f"{request.target} is a file, and the loads need a folder", hint=f"`seekwise tune {folder}`")
     use_files.chosen(request.uses)  # what is misspelt is said before root is asked for
     if os.geteuid() != 0:
         from seekwise.cli import _tune_unprivileged

@@ -50,7 +50,9 @@ STAMP = re.compile(
     r"(?:\[?pod/\S{1,200}\s)?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])?[ \t]|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S{1,80} \S{1,80}\[\d{1,9}\]: ?|[A-Z][a-z]{2} [ \d]\d [\d:]{8} |\[(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\][ \t]|[ \t]{0,8}\d{1,6}(?:\t|:)(?! *\d)"
 )
 SAME = re.compile(r"\[?pod/\S{1,200}\s|(?:[\w.-]{1,80}\s{1,40})?\|\s|# ")
-WORDS = re.compile(r"(?:[\w./-]{1,80} ){1,3}|\+")
+OF_OUTPUT = re.compile(r"(?:\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|#\d{1,4} \d{1,6}\.\d{1,9}) ")
+"""What stands before fio's lines as before those of sar, which it is a part of: a time, or the step and the seconds of a container's build."""
+WORDS = re.compile(r"(?:\[?[\w./@-]{1,80}\]?:? ){1,3}|\+")
 """What a log of several containers, or a patch, has before every line."""
 CELL = re.compile(r"""^.{0,200}?[,;|\]"'`]\s?"?(?=[^\s,;|"'\]]{1,100}: \(g=\d{1,5}\): rw=)""", re.MULTILINE)
 """What stands before fio's first line where its output is a cell of a table or follows a mark of a forum."""
@@ -81,8 +83,9 @@ def _without_log(text: str) -> str:
     container's name."""
     lines = text.splitlines()
     first = next((line for line in lines if line.strip()), "")
-    if STAMP.match(first):
-        cut = [STAMP.sub("", line, count=1) if STAMP.match(line) else line for line in lines]
+    stamp = OF_OUTPUT if OF_OUTPUT.match(first) and "(groupid=" in text else STAMP
+    if stamp.match(first):
+        cut = [stamp.sub("", line, count=1) if stamp.match(line) else line for line in lines]
     elif match := SAME.match(first) or WORDS.match(_common(lines)):
         # A line without anything else loses the blank at its end.
         cut = [

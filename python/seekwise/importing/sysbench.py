@@ -41,7 +41,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
     """Of each run in the file: the outputs of `prepare` and `cleanup` between them have no results."""
     (source,) = sources
     lines = source.lines
-    starts = [number for number, line in enumerate(lines) if BANNER.match(line)]
+    starts = [number for number, line in enumerate(lines) if BANNER.match(line)] or [0]
     parts = ["\n".join(lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
     runs = [(start, part) for start, part in zip(starts, parts, strict=True) if RESULT.search(part)]
     if len(runs) < 2:

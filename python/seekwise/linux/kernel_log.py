@@ -76,7 +76,7 @@ class NcqState:
 
 FAILED = re.compile(r"(ata\d+(?:\.\d+)?): failed command: ([A-Z][A-Z ]{1,40})")
 OTHERS = re.compile(
-    r"nvme (?P<nvme>nvme\d+): (?:I/O (?:tag )?\d{1,9} .{0,80}timeout, (?P<did>[a-z ]{1,40})|(?P<down>controller is down))"
+    r"nvme (?P<nvme>nvme\d+|[\da-f]{4}:[\da-f:.]{7}): (?:I/O (?:tag )?\d{1,9} .{0,80}timeout, (?P<did>[a-z ]{1,40})|(?P<down>controller is down))"
     r"|(?:sd|scsi) (?P<scsi>\d+:\d+:\d+:\d+): (?:attempting task abort|.{0,40}(?:uas_eh_abort_handler|OCR is requested due to IO timeout|hostbyte=DID_TIME_OUT))"
 )
 SCSI_NAME = re.compile(r"\bsd (\d+:\d+:\d+:\d+): \[(sd[a-z]+)\]")
@@ -234,6 +234,11 @@ OTHER_FAULTS = {
     r"(mmc(?:blk)?\d+): (?:Timeout waiting|error -\d+ \w+ing)": "the card did not answer: the card, its contacts or power",
     r"device-mapper: multipath: (?:\S+: )?Failing path (\d+:\d+)": "a path of a map failed: adapter, cable, switch or array (`multipath -ll`)",
     r"(?:I/O error|critical \w+ error), dev ((?!mmcblk)\w+), sector": "requests failed: the drive, its cable or what is below it (`smartctl -a /dev/{0}`)",
+    r"(?:sd|scsi) (\d+:\S+): (?:\[\w+\] )?rejecting I/O to offline device": "the kernel took it offline after errors: drive, cable, path or target",
+    r"(megaraid_sas \S+|hpsa \S+|aacraid|smartpqi \S+|mpt[23]sas_cm\d+): .{0,40}(?:OCR is requested|abort request|sending diag reset|[Rr]esetting|reset request)": "the controller gave commands up or was reset after a timeout: a drive, cabling or its firmware",
+    r"(session\d+|connection\d+:\d+): (?:session recovery timed out|ping timeout|detected conn error)": "the iSCSI connection failed: network or target",
+    r"(?:Buffer I/O error on dev(?:ice)? |(?:BTRFS|EXT4-fs|XFS)\b.{0,40}\()(?:device )?((?:dm-|md|sd|nvme|vd)[\w-]+)\b.*(?:logical block|errs:|I/?O error)": "reads or writes failed: look at what is below it",
+    r"Pool '([^']{1,80})' has encountered an uncorrectable": "ZFS stopped the pool after failed requests: `zpool status {0}`",
     r"(megaraid_sas \S+): .*\b(DEGRADED|OFFLINE)\b": "a unit is {1}: ask the controller's tool",
     r"INFO: task (\S+?):\d+ blocked for more than (\d+) seconds": "waited longer than {1} s; `seekwise doctor PATH --watch 30s` says for which drive",
 }  # fmt: skip
@@ -332,9 +337,14 @@ def read(source: str, run: Run = _run) -> str:
         )
     path = Path(source)
     try:
-        return read_text(path, 1 << 30, errors="replace")
+        text = read_text(path, 1 << 30, errors="replace")
     except OSError as error:
         raise UsageError(
             f"`{source}` is neither a boot (0, -1, -2 …) nor a file that can be read ({error.strerror})",
             hint="`seekwise devices --ncq -1` reads the boot before this one",
         ) from error
+    if not text.strip() or "\0" in text:
+        raise UsageError(
+            f"{source} {'is not text' if text.strip() else 'is empty'}", hint="`dmesg > kernel.log` writes a log"
+        )
+    return text

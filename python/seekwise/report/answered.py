@@ -16,6 +16,7 @@ from seekwise.judge.decision.choose import Choice
 from seekwise.judge.decision.verdicts import CandidateVerdict, Judged
 from seekwise.number_text import percent, span
 from seekwise.report import next_programs
+from seekwise.report.content import Answer
 from seekwise.report.metric_words import both_texts, change_text, effect, subject
 from seekwise.workload.purpose import PURPOSES, Purpose
 from seekwise.workload.study.uses import LIMITS, weighed
@@ -99,22 +100,22 @@ def headline(asked: Question) -> str:
     return together(answers(asked))
 
 
-def together(parts: Sequence[tuple[str, str]]) -> str:
+def together(parts: Sequence[Answer]) -> str:
     """Answers as one text."""
-    return " ".join(text for part in parts for text in part if text)
+    return " ".join(part.text for part in parts)
 
 
-def answers(asked: Question) -> list[tuple[str, str]]:
-    """(what to set and for whom, what that brings and costs) for each purpose that differs; last what else is to be said."""
+def answers(asked: Question) -> list[Answer]:
+    """One for each purpose that differs; last what else is to be said."""
     choice, keep = asked.choice, f"Keep {asked.in_force}"
     if choice is None:
-        return [(f"Not measured long enough to compare anything. {keep}.", "")]
+        return [Answer(f"Not measured long enough to compare anything. {keep}.")]
     if not asked.deciding:
         apart = "These are limits of the device and its schedulers, shown apart from any recommendation"
-        return [(f"{apart}. {keep}.", "")]
+        return [Answer(f"{apart}. {keep}.")]
     if choice.is_vetoed:
         unsteady = f"This storage is not steady enough to advise anything: {asked.unsteady}"
-        return [(f"{unsteady}. {keep}, and measure again when nothing else uses it.", "")]
+        return [Answer(f"{unsteady}. {keep}, and measure again when nothing else uses it.")]
     purposes = asked.purposes
     wanted = {purpose.setting for purpose in purposes.values()}
     # A named gain that is not advised is said with its price, whatever it is for.
@@ -130,7 +131,7 @@ def answers(asked: Question) -> list[tuple[str, str]]:
         whole = next(iter(purposes.values())) if len(wanted) == 1 and next(iter(wanted)) != asked.in_force else choice
         said = [_for(asked, whole, f"For {' and '.join(asked.asked)}" if asked.asked else "", None)]
     rest = _rest(asked)
-    return [*said, ("", rest)] if rest else said
+    return [*said, Answer(rest)] if rest else said
 
 
 def may_cost(asked: Question) -> bool:
@@ -147,43 +148,55 @@ def _is_open(purpose: Choice, whole: Choice) -> bool:
     return not purpose.changes and (purpose.alternative is not None or is_hidden)
 
 
-def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) -> tuple[str, str]:
-    """`For …: set bfq.`, `Starts 1.4 times quicker (very likely 1.2 to 1.6), copy 20 % slower.`"""
+def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) -> Answer:
+    """`For …: set bfq. Starts 1.4 times quicker (very likely 1.2 to 1.6); copy 20 % slower.`"""
     start = f"{whom}: " if whom else ""
     named = " and ".join(asked.asked)
     if choice.changes:
         verb = "set " if start else "Set "
         gains = _gains(asked, choice.setting, purpose)
         gains = gains or _effects(asked, choice.setting, better=True, purpose=purpose, probable=True)
-        costs = [
-            *next_programs.losses(choice.losers),
-            *_effects(asked, choice.setting, better=False, purpose=None, probable=True),
-        ]
-        effects = [*gains, *costs]
+        costs = _costs(asked, choice, choice.setting, probable=True)
         if not gains:
-            effects = [
-                f"about {percent(choice.expected_gain)} better on average ({100 * choice.p_gain:.0f} % sure)",
-                *costs,
-            ]
-        effects += next_programs.unchanged(next_programs.cells(asked.judged, [choice.setting]))
+            gains = [f"about {percent(choice.expected_gain)} better on average ({100 * choice.p_gain:.0f} % sure)"]
+        stays = next_programs.unchanged(next_programs.cells(asked.judged, [choice.setting]))
         if not costs and not any(
             standing.verdict == "unknown" for one in asked.judged if (standing := one.standing(choice.setting))
         ):
-            effects.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
+            stays.append(f"nothing measured{f' of {named}' if asked.asked else ''} gets worse")
         if not asked.is_set:
             # What a study compares with is no reader's setting in force.
-            effects[0] = f"compared with {_base(asked.in_force, choice.setting)}: {effects[0]}"
-        return f"{start}{verb}{choice.setting}.", _sentence(effects)
+            gains[0] = f"compared with {_base(asked.in_force, choice.setting)}: {gains[0]}"
+        effects = [("+", gain) for gain in gains] + [("−", cost) for cost in costs] + [("=", same) for same in stays]
+        return Answer(f"{start}{verb}{choice.setting}.", tuple(effects))
     keep = f"{start}{'keep' if start else 'Keep'} {choice.setting}"
     words = {s.verdict for each in asked.deciding for s in each.standings if s.setting != each.base}
     if choice.alternative is None and words == {"same"}:
         # What follows says it of all settings at once.
-        return f"{keep}.", ""
-    against = _alternative(asked, choice, purpose)
+        return Answer(f"{keep}.")
+    if choice.alternative is not None:
+        return _probably_better(asked, choice, keep, purpose)
+    against = _not_advised(asked, choice, purpose)
     if start and against.startswith(":"):
         # One colon in a sentence is enough.
         against = f";{against[1:]}"
-    return (f"{keep}{against}" if against else f"{keep}."), ""
+    return Answer(f"{keep}{against or '.'}")
+
+
+def _probably_better(asked: Question, choice: Choice, keep: str, purpose: Purpose | None) -> Answer:
+    """`Keep none; bfq is probably better (75 %, about 6 % on average).`, with what it brings and costs."""
+    assert choice.alternative is not None
+    name, sure = choice.alternative.setting, f"{100 * choice.alternative.p_better:.0f} %"
+    costs = _costs(asked, choice, name, probable=False)
+    effects = [("+", gain) for gain in _gains(asked, name, purpose)] + [("−", cost) for cost in costs]
+    average = f"about {percent(choice.alternative.expected_gain)} on average"
+    return Answer(f"{keep}; {name} is probably better ({sure}, {average}).", tuple(effects))
+
+
+def _costs(asked: Question, choice: Choice, setting: str, *, probable: bool) -> list[str]:
+    """To programs that nobody measured, then to what was measured."""
+    worse = _effects(asked, setting, better=False, purpose=None, probable=probable)
+    return [*next_programs.losses(choice.losers), *(["; ".join(worse)] if worse else [])]
 
 
 def _base(base: str, chosen: str) -> str:
@@ -191,17 +204,8 @@ def _base(base: str, chosen: str) -> str:
     return " ".join(word for word in base.split() if word not in chosen.split()) or base
 
 
-def _alternative(asked: Question, choice: Choice, purpose: Purpose | None) -> str:
-    """What stands against keeping: a setting that is probably better, or one with a striking gain and a price."""
-    if choice.alternative is not None:
-        name = choice.alternative.setting
-        sure = f"{100 * choice.alternative.p_better:.0f} %"
-        text = f"; {name} is probably better ({sure}, about {percent(choice.alternative.expected_gain)} on average)"
-        gains = _gains(asked, name, purpose)
-        costs = [*next_programs.losses(choice.losers), *_effects(asked, name, better=False, purpose=None)]
-        if gains or costs:
-            text += f"{':' if gains else ', but'} {', '.join([*gains, *costs])}"
-        return f"{text}."
+def _not_advised(asked: Question, choice: Choice, purpose: Purpose | None) -> str:
+    """What the others bring at most, or the one with a striking gain and a price."""
     striking = _most_striking(asked, purpose)
     if striking is None and choice.regret_high < NO_REGRET:
         return f": no other {asked.what} is expected to bring anything."
@@ -292,11 +296,6 @@ def _goes(judged: Judged, standing: CandidateVerdict, *, better: bool, probable:
 def _counted(judged: Judged) -> tuple[str, str]:
     """What an effect is named by; loads of a study are all of their own."""
     return (judged.work or judged.job or judged.use, judged.job)
-
-
-def _sentence(effects: Sequence[str]) -> str:
-    text = "; ".join(effects)
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _rest(asked: Question) -> str:

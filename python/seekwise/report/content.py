@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What to set and for whom, with what that brings."""
+
+    what: str
+    effects: tuple[tuple[str, str], ...] = ()
+    """(sign, effect): `+` what it gains, `−` what it costs, `=` what stays."""
+
+    @property
+    def text(self) -> str:
+        """In sentences."""
+        brings = "; ".join(effect for _, effect in self.effects)
+        return f"{self.what} {brings[:1].upper()}{brings[1:]}." if brings else self.what
+
+
+@dataclass(frozen=True)
 class Advice:
     """The recommendation and the shell lines that carry it out and take it back."""
 
@@ -35,8 +50,8 @@ class Advice:
     """What to set on each system of a study with several, by use and load."""
     recommended: tuple[str, ...] = ()
     """Labels of the settings that the headline names, where one system is all there is."""
-    answers: tuple[tuple[str, str], ...] = ()
-    """The headline in parts, as `answered.answers` makes them; empty where it is one."""
+    answers: tuple[Answer, ...] = ()
+    """The headline in parts; empty where it is one."""
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,16 @@ def _loop(device: BlockDevice) -> str:
     if not device.backing_file:
         return "loop, not attached"
     gone = " (deleted)" if device.details.get("deleted") else ""
-    return f"loop on file {device.backing_file}{gone}"
+    # Its end tells one image from another; a longer one would break in a table or a tree.
+    path = (
+        device.backing_file
+        if len(device.backing_file) <= LONGEST_FILE
+        else f"…{device.backing_file[1 - LONGEST_FILE :]}"
+    )
+    return f"loop on file {path}{gone}"
+
+
+LONGEST_FILE = 36
 
 
 def _bcache(device: BlockDevice) -> str:

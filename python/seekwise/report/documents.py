@@ -14,7 +14,7 @@ from seekwise.judge.decision.document import PurposeDecision, UseVerdict
 from seekwise.judge.outcome import LiveOutcome, Outcome, no_verdict
 from seekwise.judge.rule import RULE_VERSION
 from seekwise.judge.study_outcome import StudyOutcome
-from seekwise.report.content import Advice, QuestionTable, ReportContent
+from seekwise.report.content import Advice, Answer, QuestionTable, ReportContent
 from seekwise.report.insights.finding import Finding
 from seekwise.store.record import Record
 from seekwise.workload.live_plan import Stage
@@ -42,6 +42,8 @@ class Tune:
     candidates: tuple[str, ...]
     headline: str
     """The answer in words."""
+    answers: Sequence[Answer]
+    """The same in parts: what to set for whom, with its effects."""
     decision: Choice | None
     purposes: Sequence[PurposeDecision]
     by_group: Mapping[str, Choice | None]
@@ -125,6 +127,7 @@ def _of_tune(outcome: LiveOutcome, content: ReportContent, *, records: bool, rep
         in_force=plan.in_force.label,
         candidates=plan.labels,
         headline=content.advice.headline,
+        answers=content.advice.answers,
         decision=outcome.choice,
         purposes=decision.purposes(judged.by_purpose, outcome.choice if is_asked else None) if outcome.choice else (),
         by_group=judged.by_group,

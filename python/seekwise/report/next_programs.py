@@ -88,14 +88,14 @@ def gains(known: Sequence[Cell]) -> list[str]:
 
 
 def losses(losers: Sequence[Loser]) -> list[str]:
-    """Every kind that may lose, by what runs beside it: `may take longer: next to 4 readers commits (up to 3.4 times) and
-    backups (1.6), as measured elsewhere databases and servers (1.7)`."""
+    """Every kind that may lose, by what runs beside it: `may take longer: commits (up to 3.4 times) and backups (1.6) next to
+    4 readers, databases and servers (1.7) as measured elsewhere`."""
     parts: dict[str, dict[str, str]] = {}
     for number, each in enumerate(losers):
         kinds = parts.setdefault(ELSEWHERE if each.is_elsewhere else beside(each.background), {})
         factor = _two(each.factor) if number else f"up to {_two(each.factor)} times"
         kinds.setdefault(each.kind, f"{words_of(each.kind, short=True)} ({factor})")
-    said = ", ".join(f"{where} {' and '.join(kinds.values())}" for where, kinds in parts.items())
+    said = ", ".join(f"{' and '.join(kinds.values())} {where}" for where, kinds in parts.items())
     return [f"may take longer: {said}"] if said else []
 
 

@@ -4,6 +4,7 @@ cut."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from seekwise import invocation
 from seekwise.judge.decision.verdicts import Judged
@@ -11,7 +12,7 @@ from seekwise.judge.outcome import LiveOutcome, no_verdict, notes
 from seekwise.number_text import percent
 from seekwise.report import answered, next_programs, stages
 from seekwise.report.answered import Question
-from seekwise.report.content import Advice, ReportContent
+from seekwise.report.content import Advice, Answer, ReportContent
 from seekwise.report.layout import WIDTH, columns, common_parts, joined, own_parts, wrapped
 from seekwise.report.metric_words import subject
 from seekwise.store.record import environment_of
@@ -61,23 +62,24 @@ def _unsteady(outcome: LiveOutcome) -> str:
     return f"{outcome.plan.in_force.label} differs from itself ({what}by {percent(math.expm1(abs(known.mean)))})"
 
 
-def answers(outcome: LiveOutcome) -> list[tuple[str, str]]:
-    """The answer in words, the same in every output, as `answered.answers` parts it."""
+def answers(outcome: LiveOutcome) -> list[Answer]:
+    """The answer in words, the same in every output."""
     if reason := no_verdict(outcome):
-        return [(f"{reason.rstrip('.')}. Keep {outcome.plan.in_force.label}.", "")]
-    return [*answered.answers(question(outcome)), ("", _others(outcome))]
+        return [Answer(f"{reason.rstrip('.')}. Keep {outcome.plan.in_force.label}.")]
+    return [*answered.answers(question(outcome)), *_others(outcome)]
 
 
 OTHERS_LEAST_PER_S = 100
 """Requests of others from which on a disk counts as shared; a quiet system writes some ten per second."""
 
 
-def _others(outcome: LiveOutcome) -> str:
+def _others(outcome: LiveOutcome) -> list[Answer]:
     """That something else used the storage when the run began; empty where next to nothing did."""
     rate = outcome.plan.extra.get("others_per_s", 0)
     if not isinstance(rate, int) or rate < OTHERS_LEAST_PER_S:
-        return ""
-    return f"Something else used this storage ({rate:,} requests per second before the run): the answer holds with that load."
+        return []
+    with_load = f"({rate:,} requests per second before the run): the answer holds with that load."
+    return [Answer(f"Something else used this storage {with_load}")]
 
 
 def content(outcome: LiveOutcome) -> ReportContent:
@@ -183,7 +185,7 @@ def lines(content: ReportContent, width: int = WIDTH, *, everything: bool = Fals
     outcome, asked = content.live, content.question
     assert outcome is not None and asked is not None
     width = min(width, WIDTH)
-    head = [*wrapped(mark(outcome), width), *wrapped(content.advice.headline, width), ""]
+    head = [*wrapped(mark(outcome), width), *answer_lines(content.advice.answers, width), ""]
     said = [
         *stages.sentences(outcome),
         *filter(None, [next_programs.headroom(outcome.decided.judged)]),
@@ -203,6 +205,16 @@ def lines(content: ReportContent, width: int = WIDTH, *, everything: bool = Fals
     room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
     shown = row_lines(asked, room, width, every=everything)
     return [*head, *shown, *([""] if shown else []), *tail]
+
+
+def answer_lines(answers: Sequence[Answer], width: int) -> list[str]:
+    """What to set, and below it an effect a line, so that gains and costs are seen before they are read."""
+    found = []
+    for answer in answers:
+        found += wrapped(answer.what, width)
+        for sign, effect in answer.effects:
+            found += wrapped(f"{sign} {effect}", width, then="  ")
+    return found
 
 
 def row_lines(asked: Question, room: int, width: int, *, every: bool = False) -> list[str]:

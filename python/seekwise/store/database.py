@@ -181,7 +181,7 @@ class Store:
         path = (path or default_path()).absolute()
         try:
             is_there = _is_there(path)
-            if not is_there and not create:
+            if not create and not (is_there and (not path.is_file() or path.stat().st_size)):
                 raise UsageError(
                     f"no records at {path}", hint="run `seekwise tune PATH` first, or name the file with `--db`"
                 )

@@ -96,7 +96,8 @@ class Survey:
         found = [
             f"{len(files)} {PLACES[kind][1]}" if len(files) > 1 else f"{files[0]}" for kind, files in self.places.items() if files
         ]  # fmt: skip
-        return ", ".join(found) or "nothing"
+        # Two kinds of setters are read from one file.
+        return ", ".join(dict.fromkeys(found)) or "nothing"
 
     @property
     def absent(self) -> str:

@@ -455,7 +455,9 @@ def _subsystem(folder: str) -> str:
 def _attribute(token: Token, seen: UdevDevice, folder: str) -> int:
     attribute = token.attribute or ""
     text = seen.reading.attribute(_path(attribute, folder, seen))
-    has_none = seen.devtype == "partition" and folder == seen.folder and attribute.startswith("queue/")
+    is_own = seen.devtype == "partition" and folder == seen.folder
+    # Drives alone have a queue: neither their partitions nor what they hang on.
+    has_none = attribute.startswith("queue/") and (is_own or "/block/" not in folder)
     has_none = has_none or (folder.startswith("/sys/devices/virtual/") and attribute in ("vendor", "model", "rev"))
     if text is None and not seen.tree.live and not has_none:
         return MAYBE  # a capture holds only what seekwise reads
