@@ -23,6 +23,9 @@ $PYTHON -m pip install --quiet --disable-pip-version-check --no-compile --target
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
     --only-binary=:all: $brings "$wheel" ${brings:+backports.zstd}
 rm -rf "$root/usr/lib/seekwise/bin" "$root/usr/lib/seekwise/share"
+# No path of the builder: where the wheel lay, and hashes of programs that name the builder's Python and are not here.
+rm "$root"/usr/lib/seekwise/seekwise-*.dist-info/direct_url.json
+sed -i '/direct_url\.json,/d; /^\.\.\//d' "$root"/usr/lib/seekwise/*.dist-info/RECORD
 # Tests, sources and headers of the libraries: a third of their size, used by nobody here.
 find "$root/usr/lib/seekwise" -depth -type d \( -name tests -o -name __pycache__ \) -exec rm -rf {} +
 find "$root/usr/lib/seekwise" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.h' -o -name '*.a' \) -delete

@@ -211,7 +211,12 @@ def test_a_wrong_word_is_one_error_that_names_it(trace, words, said):
     assert said in f"{error.value.message} {error.value.hint or ''}"
 
 
-@pytest.mark.parametrize("content", [b"", b"no trace at all\n", b"\x00" * 5000, b"seekwise.trace/1\n" + b"\xff" * 500])
+UNTIMED = b"fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 0 4096\n/dev/sda close\n"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no trace at all\n", b"\x00" * 5000, b"seekwise.trace/1\n" + b"\xff" * 500, UNTIMED]
+)
 def test_what_is_no_trace_is_one_error_and_no_run(tmp_path, monkeypatch, content):
     monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
     (tmp_path / "t").write_bytes(content)

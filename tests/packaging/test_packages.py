@@ -5,6 +5,7 @@ on a copy-on-write overlay of one. Packages are those that `make packages` made;
 """
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -316,7 +317,16 @@ def test_without_rust_one_sentence_says_what_is_missing(root):
         assert "Traceback" not in said and "ownload" not in said, said
 
 
-@pytest.mark.parametrize("pattern", ["seekwise-*-manylinux*.whl", "seekwise_proof-*.whl", "seekwise-*.tar.gz"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "seekwise-*-manylinux*.whl",
+        "seekwise_proof-*.whl",
+        "seekwise-*.tar.gz",
+        "seekwise_*~deb12*.deb",
+        "seekwise_*~deb13*.deb",
+    ],
+)
 def test_no_path_of_the_builder_is_in_it(pattern):
     """Neither in binaries, nor in RECORD, nor in the list of crates; each wheel has its licences and NOTICE."""
     path = built(pattern)
@@ -329,10 +339,14 @@ def test_no_path_of_the_builder_is_in_it(pattern):
         assert {"LICENSE-APACHE", "LICENSE-MIT", "NOTICE"} <= {name.rsplit("/")[-1] for name in members}
         assert any(name.endswith(".cyclonedx.json") for name in members)
     else:
-        with tarfile.open(path) as sources:
-            for each in sources:
-                file = sources.extractfile(each)
-                members[each.name] = file.read() if file else b""
+        unpack = ["dpkg-deb", "--fsys-tarfile"] if path.suffix == ".deb" else ["gzip", "--decompress", "--stdout"]
+        done = subprocess.run([*unpack, str(path)], capture_output=True, check=True)
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+            for each in archive:
+                file = archive.extractfile(each)
+                # Libraries of others in Debian's packages were built elsewhere.
+                if re.match(r"\./usr/lib/seekwise/(?!seekwise)", each.name) is None:
+                    members[each.name] = file.read() if file else b""
     assert len(members) > 20
     found = {name: own.findall(data)[:3] for name, data in members.items() if own.search(data)}
     assert not found, found

@@ -85,3 +85,10 @@ TEXTS = {
     "blkparse": BLKPARSE,
     "perf or trace-cmd": PERF,
 }
+UNTIMED = """fio version 2 iolog
+/dev/sda add
+/dev/sda open
+/dev/sda read 0 4096
+/dev/sda write 16384 4096
+/dev/sda close
+"""

@@ -28,6 +28,11 @@ def test_the_words_name_requests_rates_and_latency(tmp_path):
     assert "unknown: too few requests" in text
 
 
+def test_a_recording_without_times_has_no_rates(tmp_path):
+    text = shown(tmp_path, samples.UNTIMED)
+    assert "2 requests without times on /dev/sda" in text and "IOPS" not in text and "MB/s" not in text
+
+
 def test_the_document_counts_what_was_read(tmp_path):
     document = json.loads(shown(tmp_path, samples.BLKPARSE, "--json"))
     assert (document["requests"], document["reads"], document["writes"]) == (3, 2, 1)

@@ -139,6 +139,10 @@ def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_
     if not gathered.total:
         cut = f": it is {notes.truncated}" if notes.truncated else ""
         raise TraceError(f"the trace holds no reads, writes or flushes to play{cut}")
+    sample = gathered.sample
+    if not np.ptp(sample["arrival_ns"]) and not (sample["complete_ns"] > sample["arrival_ns"]).any():
+        hint = "`seekwise record`, blktrace and fio's iolog of version 3 have times"
+        raise TraceError("no request of the trace has a time, so nothing says how fast they came", hint=hint)
     device = max(counts, key=lambda number: sum(counts[number].values()))
     mine = counts[device]
     decided = shapes(gathered.sample[gathered.sample["device"] == device], notes.processes)

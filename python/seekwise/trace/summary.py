@@ -45,6 +45,11 @@ class Summary:
     """Requests, reads, writes, bytes."""
 
     @property
+    def has_times(self) -> bool:
+        """Whether the source says when requests came."""
+        return self.last_ns > self.first_ns
+
+    @property
     def seconds(self) -> float:
         """From the first arrival to the last completion, at least 1 ns."""
         return max(self.last_ns - self.first_ns, 1) / 1e9

@@ -20,7 +20,8 @@ def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[
     seconds = summary.seconds
     devices = ", ".join(notes.devices[:4]) + (f" and {len(notes.devices) - 4} more" if len(notes.devices) > 4 else "")
     said = [
-        f"{summary.requests:,} requests in {_time(seconds)}"
+        f"{summary.requests:,} requests"
+        + (f" in {_time(seconds)}" if summary.has_times else " without times")
         + (f" on {devices}" if devices else "")
         + f", from {notes.source}"
     ]
@@ -33,7 +34,8 @@ def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[
         if not summary.kinds[kind]:
             continue
         count, moved = int(summary.kinds[kind]), int(summary.bytes[kind])
-        line = f"{name:7} {count:10,}  {count / seconds:8,.0f} IOPS  {moved / 1e6 / seconds:7.3g} MB/s  mean {moved / count / 1024:.3g} KiB"
+        rates = f"{count / seconds:8,.0f} IOPS  {moved / 1e6 / seconds:7.3g} MB/s  " if summary.has_times else ""
+        line = f"{name:7} {count:10,}  {rates}mean {moved / count / 1024:.3g} KiB"
         half, tail = summary.percentile_ms(kind, 0.5), summary.percentile_ms(kind, 0.99)
         if half is not None and tail is not None:
             line += f"\n{'':7} p50 {half:.3g} ms, p99 {tail:.3g} ms"
@@ -60,7 +62,8 @@ def answer(summary: Summary, notes: Notes, processes: Sequence[Process]) -> str:
         return f"No reads or writes in {_time(summary.seconds)}."
     order = "in order" if summary.sequential * 2 > summary.requests else "at random"
     said = f"{_percent(count / summary.requests)} {KINDS[kind]} of {moved / count / 1024:.3g} KiB, most {order}"
-    said += f": {count / summary.seconds:,.0f} a second, {moved / 1e6 / summary.seconds:.3g} MB/s"
+    if summary.has_times:
+        said += f": {count / summary.seconds:,.0f} a second, {moved / 1e6 / summary.seconds:.3g} MB/s"
     half, tail = summary.percentile_ms(kind, 0.5), summary.percentile_ms(kind, 0.99)
     if half is not None and tail is not None:
         said += f"; half take at most {half:.3g} ms, one in a hundred over {tail:.3g} ms"
