@@ -364,7 +364,7 @@ def buffered(stored: dict[str, Figure]) -> str:
     return "\n".join([*lines, "", stamp(stored, "ladder", "ladder-open")])
 
 
-MEASURED = ROOT / "benches/results/tune2-11-3.json"
+MEASURED = ROOT / "benches/results/tune2-11-4.json"
 PICTURE = ROOT / "docs/assets/answer.svg"
 PAIRS = (
     ("commands-copy", "time", "Short command during a copy"),

@@ -51,7 +51,7 @@ def test_each_suggested_line_is_found_by_a_shell_and_by_sudo(seekwise, monkeypat
     monkeypatch.setattr(sys, "argv", [str(program)])
     monkeypatch.setattr(invocation, "IS_ROOT", user == 0)
     monkeypatch.setenv("PATH", SECURE_PATH)
-    for command in ("seekwise results last", "sudo seekwise apply last", "sudo seekwise tune PATH  # measures"):
+    for command in ("seekwise results last", "sudo seekwise apply last", "sudo seekwise tune .  # measures"):
         line = invocation.line(command)
         assert is_found(line, SECURE_PATH), line
         assert line.startswith("sudo ") == (user != 0 and command.startswith("sudo "))

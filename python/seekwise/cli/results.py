@@ -122,7 +122,7 @@ def _list(store: Store, everything: bool, as_json: bool) -> None:
     if left := len(others) - len(newest):
         click.echo(f"\n--all for {left} more")
     click.echo(
-        f"\nnext: {runs[-1].typed('seekwise results last') if runs else invocation.line('sudo seekwise tune PATH')}"
+        f"\nnext: {runs[-1].typed('seekwise results last') if runs else invocation.line('sudo seekwise tune .')}"
     )
 
 

@@ -174,23 +174,25 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
     if choice.alternative is None and words == {"same"}:
         # What follows says it of all settings at once.
         return Answer(f"{keep}.")
+    other = choice.alternative.setting if choice.alternative is not None else _most_striking(asked, purpose)
+    gains = _gains(asked, other, purpose) if other is not None else []
+    if other is not None and (gains or choice.alternative is not None):
+        return _instead(asked, choice, keep, other, gains)
+    # One colon in a sentence is enough.
+    return Answer(f"{keep}{';' if start else ':'} {_bound(asked, choice)}.")
+
+
+def _instead(asked: Question, choice: Choice, keep: str, other: str, gains: Sequence[str]) -> Answer:
+    """`Keep none; bfq is probably better (75 %, about 6 % on average).`, or that it helps some and harms others, with what
+    it brings and costs."""
+    costs = _costs(asked, choice, other, probable=False)
     if choice.alternative is not None:
-        return _probably_better(asked, choice, keep, purpose)
-    against = _not_advised(asked, choice, purpose)
-    if start and against.startswith(":"):
-        # One colon in a sentence is enough.
-        against = f";{against[1:]}"
-    return Answer(f"{keep}{against or '.'}")
-
-
-def _probably_better(asked: Question, choice: Choice, keep: str, purpose: Purpose | None) -> Answer:
-    """`Keep none; bfq is probably better (75 %, about 6 % on average).`, with what it brings and costs."""
-    assert choice.alternative is not None
-    name, sure = choice.alternative.setting, f"{100 * choice.alternative.p_better:.0f} %"
-    costs = _costs(asked, choice, name, probable=False)
-    effects = [("+", gain) for gain in _gains(asked, name, purpose)] + [("−", cost) for cost in costs]
-    average = f"about {percent(choice.alternative.expected_gain)} on average"
-    return Answer(f"{keep}; {name} is probably better ({sure}, {average}).", tuple(effects))
+        sure = f"{100 * choice.alternative.p_better:.0f} %"
+        said = f"is probably better ({sure}, about {percent(choice.alternative.expected_gain)} on average)"
+    else:
+        said = f"would help some and {'harm others' if costs else 'not the average over all uses'}"
+    effects = [("+", gain) for gain in gains] + [("−", cost) for cost in costs]
+    return Answer(f"{keep}; {other} {said}.", tuple(effects))
 
 
 def _costs(asked: Question, choice: Choice, setting: str, *, probable: bool) -> list[str]:
@@ -204,22 +206,14 @@ def _base(base: str, chosen: str) -> str:
     return " ".join(word for word in base.split() if word not in chosen.split()) or base
 
 
-def _not_advised(asked: Question, choice: Choice, purpose: Purpose | None) -> str:
-    """What the others bring at most, or the one with a striking gain and a price."""
-    striking = _most_striking(asked, purpose)
-    if striking is None and choice.regret_high < NO_REGRET:
-        return f": no other {asked.what} is expected to bring anything."
-    if striking is None:
-        high = percent(choice.regret_high)
-        return (
-            f": no other {asked.what} is expected to bring more than {high}."
-            if choice.regret_high < LITTLE_REGRET
-            else f": another {asked.what} could bring {high} at most."
-        )
-    gains = _effects(asked, striking, better=True, purpose=purpose)
-    costs = _effects(asked, striking, better=False, purpose=None)
-    price = f", but {', '.join(costs)}" if costs else ", but not on average over all uses"
-    return f": with {striking} {', '.join(gains)}{price}."
+def _bound(asked: Question, choice: Choice) -> str:
+    """What another setting brings at most."""
+    if choice.regret_high < NO_REGRET:
+        return f"no other {asked.what} is expected to bring anything"
+    high = percent(choice.regret_high)
+    if choice.regret_high < LITTLE_REGRET:
+        return f"no other {asked.what} is expected to bring more than {high}"
+    return f"another {asked.what} could bring {high} at most"
 
 
 def _most_striking(asked: Question, purpose: Purpose | None) -> str | None:
