@@ -162,7 +162,7 @@ def next_command(outcome: LiveOutcome, run: str = "last", purpose: str | None = 
     plan, typed = outcome.plan, outcome.run.typed
     if plan.provenance != "measured":
         uses = f" --for {plan.group}" if plan.group else ""
-        return invocation.line(f"sudo seekwise tune .{uses}  # measures what is below this folder")
+        return invocation.line(f"sudo seekwise tune .{uses}  # measures here")
     return apply_command(outcome, run, purpose) or typed(f"seekwise results {run} --all")
 
 
