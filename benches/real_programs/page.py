@@ -17,7 +17,7 @@ HEAD = """# Statements of tune and what programs did
 
 What `tune` states of its uses, compared with real programs that no use contains.
 
-    python benches/programs.py page --results benches/results/programs.json --stated benches/results/tune2-11-1.json --stated benches/results/tune2-11-2.json --stated benches/results/tune2-11-3.json --stated benches/results/tune2-11-4.json
+    python benches/programs.py page --results benches/results/programs.json $(printf -- '--stated %s ' benches/results/tune2-11-*.json)
 
 Every program runs under every scheduler, in random order within each round, alone and while `cp` copies files of 4 GiB that are not in memory. What a program reads is dropped from memory before each visit, except for the
 databases, whose clients keep running. Rounds are added until each ratio of two schedulers is known to ±5 %, or until the program's time is over; *known to* says how far it is known. Figures are medians over
