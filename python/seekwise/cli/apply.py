@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -316,6 +317,7 @@ def _print(
         for note in file.notes:
             click.echo(f"note: {note}", err=True)
     if dry_run:
-        click.echo("next: the same without --dry-run", err=True)
+        words = shlex.join(word for word in sys.argv[1:] if word != "--dry-run")
+        click.echo(f"next: {invocation.line(f'sudo {invocation.NAME} {words}')}", err=True)
     else:
         _output.to_person(f"next: {invocation.line('seekwise status')}  # watches it; `seekwise revert` undoes it")
