@@ -106,7 +106,7 @@ def test_a_change_names_its_gain_and_that_nothing_gets_worse():
 def test_a_reason_to_keep_names_both_sides():
     question = asked(START, *(figure(f"use {i}", {"mq-deadline": 100, "none": 100, "bfq": 50}) for i in range(3)))
     (said,) = answered.answers(replace(question, by_purpose={}))
-    assert said.what == "Keep mq-deadline; bfq would help some and harm others."
+    assert said.what == "Keep mq-deadline; bfq would help some and harm others:"
     (gain, brings), (cost, loses) = said.effects
     assert (
         (gain, cost) == ("+", "−") and brings.startswith("starts 3.1 times quicker") and "copy 2 times slower" in loses

@@ -183,7 +183,7 @@ def _for(asked: Question, choice: Choice, whom: str, purpose: Purpose | None) ->
 
 
 def _instead(asked: Question, choice: Choice, keep: str, other: str, gains: Sequence[str]) -> Answer:
-    """`Keep none; bfq is probably better (75 %, about 6 % on average).`, or that it helps some and harms others, with what
+    """`Keep none; bfq is probably better (75 %, about 6 % on average):`, or that it helps some and harms others, with what
     it brings and costs."""
     costs = _costs(asked, choice, other, probable=False)
     if choice.alternative is not None:
@@ -192,7 +192,7 @@ def _instead(asked: Question, choice: Choice, keep: str, other: str, gains: Sequ
     else:
         said = f"would help some and {'harm others' if costs else 'not the average over all uses'}"
     effects = [("+", gain) for gain in gains] + [("−", cost) for cost in costs]
-    return Answer(f"{keep}; {other} {said}.", tuple(effects))
+    return Answer(f"{keep}; {other} {said}{':' if effects else '.'}", tuple(effects))
 
 
 def _costs(asked: Question, choice: Choice, setting: str, *, probable: bool) -> list[str]:

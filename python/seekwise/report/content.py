@@ -33,7 +33,9 @@ class Answer:
     def text(self) -> str:
         """In sentences."""
         brings = "; ".join(effect for _, effect in self.effects)
-        return f"{self.what} {brings[:1].upper()}{brings[1:]}." if brings else self.what
+        if not self.what.endswith(":"):
+            brings = f"{brings[:1].upper()}{brings[1:]}"
+        return f"{self.what} {brings}." if brings else self.what
 
 
 @dataclass(frozen=True)
