@@ -1,8 +1,12 @@
 """`tune` without root: says at once what it cannot do, what is known anyway, and the line to run."""
 
+import sys
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+from seekwise import invocation
 from seekwise.cli import _tune_unprivileged, tune
 from seekwise.errors import Exit, MissingError, SeekwiseError
 from seekwise.measure.kernel import target
@@ -25,11 +29,13 @@ class Request:
 
 def test_it_ends_with_the_line_that_was_typed_and_names_what_root_would_compare(capsys, monkeypatch):
     typed = ["tune", "/srv", "--vary", "queue_depth=1,31"]
-    monkeypatch.setattr("sys.argv", ["seekwise", *typed])
+    program = Path(sys.executable).parent / "seekwise"
+    monkeypatch.setattr("sys.argv", [str(program), *typed])
+    monkeypatch.setattr(invocation, "IS_ROOT", False)
     with pytest.raises(MissingError) as error:
         _tune_unprivileged.answer(Request(), Target())
     assert error.value.exit_status == Exit.MISSING
-    assert "sudo" in error.value.hint and error.value.hint.endswith(" ".join(typed))
+    assert error.value.hint == f"run it with sudo: `sudo {program} {' '.join(typed)}`"
     said = capsys.readouterr()
     assert "queue_depth=1,31" in said.out and "generic_1tb_sata" in said.out
 

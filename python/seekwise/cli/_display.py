@@ -23,9 +23,6 @@ REFRESHES_PER_S = 4
 FIRST_S, EVERY_S = 2.0, 5.0
 """When it is first said how far the work is, and how often where lines stay."""
 
-KNOWN_FROM = 8
-"""The time left is said once an eighth is done, from what follows."""
-
 
 @contextlib.contextmanager
 def moving(*, quiet: bool = False, stderr: bool = True) -> Iterator[tuple[Console, Live | None]]:
@@ -63,13 +60,13 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
         def tell(done: int, of: int) -> None:
             nonlocal due, pace
             now = time.monotonic()
+            if done and pace is None:
+                pace = (now, done)
             if now < due or done >= of:
                 return
-            if done * KNOWN_FROM >= of and pace is None:
-                pace = (now, done)
             left = ""
             if pace is not None and done > pace[1]:
-                # By what was done since: the first ones load libraries, and the later ones may be longer.
+                # By what was done since: the first ones load libraries and recordings.
                 left = f", about {time_text((now - pace[0]) * (of - done) / (done - pace[1]))} left"
             if live is not None:
                 live.update(f"{done} of {of} {what}{left}", refresh=True)

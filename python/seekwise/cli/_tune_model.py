@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, Progress, TimeRemainingColumn
+from rich.progress import BarColumn, Progress
 
 from seekwise.cli import _display, _tune_shown
 from seekwise.cli._tune_unprivileged import FLASH, nearest_model
@@ -17,6 +17,7 @@ from seekwise.report import outcome
 from seekwise.simulate import use_trials
 from seekwise.store.database import Store
 from seekwise.workload.study import uses as use_files
+from seekwise.workload.study.quantity import time_text
 
 if TYPE_CHECKING:
     from seekwise.measure.live.planning import Request
@@ -70,16 +71,21 @@ def refuse_what_needs_a_device(request: Request) -> None:
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+def progress(what: str, *, quiet: bool) -> Iterator[Callable[[str, float, float | None], None]]:
     """A bar with the time left on a terminal; nothing elsewhere."""
     with _display.moving(quiet=quiet) as (_, live):
         if live is None:
-            yield lambda use, share: None
+            yield lambda use, share, left_s: None
             return
-        bar = Progress(what, BarColumn(), TimeRemainingColumn(), "{task.description}")
-        task = bar.add_task("", total=1.0)
+        bar = Progress(what, BarColumn(), "{task.fields[left]}", "{task.description}")
+        task = bar.add_task("", total=1.0, left="")
         live.update(bar, refresh=True)
-        yield lambda use, share: bar.update(task, description=use, completed=share)
+
+        def tell(use: str, share: float, left_s: float | None) -> None:
+            left = "" if left_s is None else f"about {time_text(left_s)} left"
+            bar.update(task, description=use if left else "one trial of each use", completed=share, left=left)
+
+        yield tell
 
 
 def nearest_model_here() -> tuple[str, str]:

@@ -32,6 +32,8 @@ class Progress:
     last: Record | StoredRecord | None
     workers: int | None = None
     """Processors that trials are spread over, which then end in any order."""
+    then: str = ""
+    """What follows the trials and is not in the time left."""
 
 
 def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
@@ -94,19 +96,19 @@ def _carry_out(
         if not known:
             store.add_run(run)
         pace = Pace(plan, open_trials)
-        tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
+        tell(Progress(pace.done, len(plan.trials), pace.left_s(), None, then=pace.then))
         if isinstance(session, SpreadSession):
             for rows in session.run_spread(open_trials, attempts):
                 store.add_rows(rows)
                 pace.ended(*(row.trial for row in rows))
-                tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], session.workers))
+                tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], session.workers, pace.then))
             return
         for trials in _by_repetition(open_trials):
             for record in session.run(trials, attempts):
                 store.add(record)
                 pace.ended_until(record.trial)
                 left_s = pace.left_s(session.ended_ahead)
-                tell(Progress(pace.done, len(plan.trials), left_s, record))
+                tell(Progress(pace.done, len(plan.trials), left_s, record, then=pace.then))
 
 
 def _is_done(state: tuple[int, bool] | None, attempts: int) -> bool:
@@ -120,6 +122,8 @@ def _by_repetition(trials: list[Trial]) -> Iterator[list[Trial]]:
 
 ANSWER_S = 1.0
 """From the last trial to the answer: 0.6 s on an idle core of 2020, 1.3 to 2.6 s where four others share two."""
+KNOWN_AFTER_S = 1.2
+"""Then the trials so far foretell the rest within a factor of two: they come in random order."""
 
 
 class Pace:
@@ -133,14 +137,13 @@ class Pace:
         """Of the trials still to be done, in their order."""
         self._left_s = self._all_s = sum(self._estimates.values())
         self._todo = len(todo)
-        # How fast a trial is simulated shows once each kind of it was, or half of them.
+        # How fast trials are simulated shows after some time, or once each kind was, or half of them.
         first = sum(trial.repetition == todo[0].repetition for trial in todo) if todo else 0
         is_simulated = plan.backend == "simulated"
         self._known_from = min(first, math.ceil(self._todo / 2)) if is_simulated else 0
         names = {name for setting in plan.settings for name in setting.values}
-        if is_simulated and "raid_level" in names and not names & {"missing", "bitmap", "sync_speed_max"}:
-            # Arrays with a failed drive follow: from 1 to 4 times as long as the trials.
-            self._known_from = self._todo + 1
+        follow = is_simulated and "raid_level" in names and not names & {"missing", "bitmap", "sync_speed_max"}
+        self.then = ", then arrays with a failed drive" if follow else ""
         self._after_s = ANSWER_S if is_simulated else 0.0
 
     @property
@@ -160,11 +163,12 @@ class Pace:
 
     def left_s(self, ended_ahead: int = 0) -> float | None:
         """None while it is not known. `ended_ahead`: trials that have ended, too, and will be told of at once."""
-        if self._todo - len(self._estimates) + ended_ahead < self._known_from:
+        ended, elapsed_s = self._todo - len(self._estimates) + ended_ahead, time.monotonic() - self._started
+        if ended < self._known_from and (not ended or elapsed_s < KNOWN_AFTER_S):
             return None
         left = max(self._left_s - sum(itertools.islice(self._estimates.values(), ended_ahead)), 0.0)
         done = self._all_s - left
-        return left if done <= 0 else left * (time.monotonic() - self._started) / done + self._after_s
+        return left if done <= 0 else left * elapsed_s / done + self._after_s
 
 
 def to_resume(store: Store, name: str) -> tuple[Run, Plan]:

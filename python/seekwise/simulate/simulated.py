@@ -110,6 +110,8 @@ class SimulatedSession:
     systems: dict[str, System]
     study: Study
     ended_ahead: int = 0
+    batch: int = 1
+    """Trials of the next batch, for each processor."""
     processors: int = field(default_factory=lambda: os.cpu_count() or 1)
 
     def __post_init__(self) -> None:
@@ -118,16 +120,20 @@ class SimulatedSession:
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         """Records in the order of `trials`, in batches over all processors; no record depends on how many there are."""
         for of_kind, group in itertools.groupby(trials, key=self._of):
-            given = list(group)
-            size = self.processors * of_kind.batch
-            yield from self._batches(
-                of_kind, [given[first : first + size] for first in range(0, len(given), size)], attempts
-            )
+            yield from self._batches(of_kind, self._parts(list(group), of_kind.batch), attempts)
+
+    def _parts(self, trials: list[Trial], most: int) -> Iterator[list[Trial]]:
+        """Batches over all processors; the first ones are small and soon show how long trials take."""
+        while trials:
+            size = self.processors * min(self.batch, most)
+            self.batch = min(2 * self.batch, most)
+            yield trials[:size]
+            trials = trials[size:]
 
     def _of(self, trial: Trial) -> Trials:
         return self.trials[self.plan.combinations[trial.combination].system]
 
-    def _batches(self, of_kind: Trials, batches: list[list[Trial]], attempts: dict[int, int]) -> Iterator[Record]:
+    def _batches(self, of_kind: Trials, batches: Iterator[list[Trial]], attempts: dict[int, int]) -> Iterator[Record]:
         """The next batch is simulated while the records of one are written: processors do not wait for each other in
         between."""
         stopped = threading.Event()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ DOING = "simulating"
 ROUNDS = 8
 ROUNDS_MOST = 32
 """Of a use that eight rounds leave open, where the answer may still lose by it."""
+Trial = tuple[Use, int, Candidate]
+"""A use in a round under a candidate."""
 BATCH_MOST = 16
 BATCH_PER_PROCESSOR = 2
 """Results of a fast drive hold a row for each of some hundred thousand units: no more of them at once than keep the
@@ -85,10 +88,10 @@ def _in_force(model: Model, names: Iterable[str]) -> dict[str, Value]:
 
 @dataclass(kw_only=True)
 class SimulatedRun(OpenRun):
-    """A run on a drive model. `tell`: (use, share done)."""
+    """A run on a drive model. `tell`: (use, share done, seconds left or None while that is not known)."""
 
     model: Model
-    tell: Callable[[str, float], None] = lambda *_: None
+    tell: Callable[[str, float, float | None], None] = lambda *_: None
     origin_s: float = 0.0
 
 
@@ -110,15 +113,42 @@ def carry_out(run: SimulatedRun) -> None:
             break
 
 
+@dataclass
+class Pace:
+    """Time left, by what the first trial of each use took."""
+
+    todo: dict[str, int]
+    """{use: trials}."""
+    cost_s: dict[str, float] = field(default_factory=dict)
+    done_s: float = 0.0
+    """What the trials that have ended should have taken."""
+    began_s: float = field(default_factory=time.monotonic)
+    told_s: float = field(default_factory=time.monotonic)
+
+    def ended(self, uses: Sequence[str]) -> tuple[float, float | None]:
+        """(share done, seconds left): these trials have ended, which ran side by side."""
+        now_s = time.monotonic()
+        for use in uses:
+            self.done_s += self.cost_s.setdefault(use, (now_s - self.told_s) / len(uses))
+        self.told_s = now_s
+        if len(self.cost_s) < len(self.todo):
+            return 0.0, None
+        share = self.done_s / sum(number * self.cost_s[use] for use, number in self.todo.items())
+        return share, (now_s - self.began_s) * (1 / share - 1)
+
+
 def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
     todo = [(use, number, candidate) for use in uses for number in rounds for candidate in run.plan.candidates]
-    before, model = len(run.records), run.model
-    processors = os.cpu_count() or 1
+    # First one of each use, under one candidate after the other: a trial of one takes a hundred times as long as of another.
+    step, compared = len(rounds) * len(run.plan.candidates), len(run.plan.candidates)
+    places = {number * step + number % compared: None for number in range(len(uses))}
+    first, others = [todo[at] for at in places], [each for at, each in enumerate(todo) if at not in places]
+    model, processors = run.model, os.cpu_count() or 1
     size = min(BATCH_MOST, BATCH_PER_PROCESSOR * processors)
+    pace = Pace({use.name: step for use in uses})
     # Candidates of a round stand side by side and run the same; placing recordings takes as long as some trials.
     phases_for, phases, phases_text = None, None, ""
-    for start in range(0, len(todo), size):
-        batch = todo[start : start + size]
+    for batch in [*_parts(first, processors), *_parts(others, size)]:
         specs, texts = [], []
         for use, number, candidate in batch:
             seed = run.plan.seed + number
@@ -137,7 +167,11 @@ def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
             # be kept with it.
             kept = number == 0 and not use.runs_programs
             run.keep(replace(period_record, load={**period_record.load, "spec": spec}) if kept else period_record)
-        run.tell(batch[-1][0].title, (len(run.records) - before) / len(todo))
+        run.tell(batch[-1][0].title, *pace.ended([use.name for use, _, _ in batch]))
+
+
+def _parts(trials: Sequence[Trial], size: int) -> list[Sequence[Trial]]:
+    return [trials[start : start + size] for start in range(0, len(trials), size)]
 
 
 def _record(run: SimulatedRun, use: Use, number: int, candidate: Candidate, phase: PhaseAnswer) -> Record:

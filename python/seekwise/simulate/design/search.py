@@ -31,6 +31,8 @@ FINALISTS = 8
 """Points of an array that are simulated with every seed, at most."""
 COSTLY_FINALISTS = 2
 """The same where trials are costly."""
+SPREAD = 16
+"""Trials follow one another at so large a step of their order."""
 BATCH_S = 2.0
 """About so long nothing is told of how far it is."""
 CHUNK_KIB = 512
@@ -66,6 +68,8 @@ class Sweep:
         todo = [pair for pair in dict.fromkeys(wanted) if pair not in self.found]
         total = len(self.found) + len(todo) + later
         size = os.cpu_count() or 1
+        # From everywhere, so that the first ones foretell the rest: arrays of few drives take less.
+        todo = [pair for first in range(SPREAD) for pair in todo[first::SPREAD]]
         while todo:
             self.tell(len(self.found), total)
             part, todo = todo[:size], todo[size:]
