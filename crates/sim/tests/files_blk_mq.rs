@@ -106,7 +106,7 @@ fn calls_under_way_at_once_fill_the_queue_as_they_do_on_the_raw_device() {
     for (drive, scheduler, depth, within) in [
         (HDD, "none", 16, 0.04),
         (SATA_SSD, "mq-deadline", 32, 0.02),
-        (NVME, "none", 8, 0.02),
+        (NVME, "none", 8, 0.04),
     ] {
         let calls = if drive == HDD { 2_000 } else { 20_000 };
         let mut load = phase(false, true, calls);

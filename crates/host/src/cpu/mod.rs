@@ -160,6 +160,16 @@ impl Processors {
         served
     }
 
+    /// Whether something is booked there at `now`.
+    #[inline]
+    pub fn is_busy(&self, processor: usize, now: Nanos) -> bool {
+        let shared = self
+            .shared
+            .as_ref()
+            .map(|shared| Nanos(shared.0.load(Ordering::Relaxed)));
+        shared.unwrap_or_else(|| self.free_at[processor]) > now
+    }
+
     /// The processor that is free first: where a thread that no processor keeps is woken.
     pub fn free_first(&self) -> usize {
         let found = self.free_at.iter().enumerate().min_by_key(|each| each.1);

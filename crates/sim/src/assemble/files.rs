@@ -370,6 +370,7 @@ fn job_stats(job: &JobOutcome) -> JobStats {
         sectors_read: read,
         sectors_written: job.done.bytes / SECTOR_BYTES - read,
         reads: job.reads,
+        unwoken: 0,
         units: Vec::new(),
         call_rates: job.call_rates,
     }

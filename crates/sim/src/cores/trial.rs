@@ -124,6 +124,7 @@ fn stats(outcome: &Outcome, group: usize) -> JobStats {
         sectors_read: reads.sectors,
         sectors_written: writes.sectors,
         reads: reads.latency.count,
+        unwoken: 0,
         units: Vec::new(),
         call_rates: 0.0,
     }
