@@ -31,10 +31,27 @@ def in_text(text: str) -> str:
     return COMMAND.sub(lambda match: f"`{line(match[1])}", text)
 
 
+def again(*without: str) -> str | None:
+    """The line as it was typed, for root and less the words WITHOUT; None where none was typed."""
+    words = [word for word in sys.argv[1:] if word not in without]
+    return line(f"{SUDO} {shlex.join(words)}") if _own() else None
+
+
+def with_sudo() -> str:
+    """A hint for what only root may do."""
+    typed = again()
+    return f"run it with sudo: `{typed}`" if typed else "run it with sudo"
+
+
 def _named(path: str) -> str:
     """The name where PATH has this very program under it, else where it lies."""
+    own, found = _own(), shutil.which(NAME, path=path)
+    if own is None or (found is not None and os.path.samefile(found, own)):
+        return NAME
+    return shlex.quote(str(own))
+
+
+def _own() -> Path | None:
+    """Where this program lies; None in a test or a notebook."""
     own = Path(os.path.abspath(sys.argv[0]))
-    if own.name != NAME or not own.exists():
-        return NAME  # a test or a notebook
-    found = shutil.which(NAME, path=path)
-    return NAME if found is not None and os.path.samefile(found, own) else shlex.quote(str(own))
+    return own if own.name == NAME and own.exists() else None

@@ -206,7 +206,7 @@ def test_there_are_sixty():
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("a/x.swt", "use sudo, or name a file of yours"), ("/var/lib/j", "SEEKWISE_STATE")]
+    ("name", "hint"), [("a/x.swt", "run it with sudo, or name a file of yours"), ("/var/lib/j", "SEEKWISE_STATE")]
 )
 def test_a_file_that_was_typed_and_may_not_be_read_is_no_place_of_ours(name, hint, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["seekwise", "whatif", "a/x.swt", "--vary", "model=exos_x18"])

@@ -1,5 +1,6 @@
 """What the last line of a command suggests works when it is typed, whichever database the command was told to use."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from seekwise import invocation
 from seekwise.cli import main
-from seekwise.errors import MissingError
+from seekwise.errors import Exit
 from seekwise.store import database
 
 from .test_whole_way import SIMULATED
@@ -82,10 +83,23 @@ def test_what_needs_root_is_said_as_the_whole_line_for_sudo(monkeypatch, capsys)
     program = Path(sys.executable).parent / "seekwise"
     monkeypatch.setattr(sys, "argv", [str(program), "record", "/srv/a b", "--for", "5s"])
     monkeypatch.setattr(invocation, "IS_ROOT", False)
-    monkeypatch.setattr(main.cli, "main", lambda **_: (_ for _ in ()).throw(MissingError("no", "run it with sudo")))
-    with pytest.raises(SystemExit):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit) as ended:
         main.main()
+    assert ended.value.code == Exit.MISSING
     assert f"hint: run it with sudo: `sudo {program} record '/srv/a b' --for 5s`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_a_line_is_typed_again_without_some_of_its_words(monkeypatch, user):
+    program = Path(sys.executable).parent / "seekwise"
+    monkeypatch.setattr(sys, "argv", [str(program), "apply", "a b", "--dry-run"])
+    monkeypatch.setattr(invocation, "IS_ROOT", user == 0)
+    monkeypatch.setenv("PATH", SECURE_PATH)
+    assert invocation.again("--dry-run") == f"{'sudo ' if user else ''}{program} apply 'a b'"
+    # A test or a notebook was not typed.
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/pytest"])
+    assert (invocation.again(), invocation.with_sudo()) == (None, "run it with sudo")
 
 
 def test_a_program_that_sudo_finds_is_called_by_its_name(tmp_path, monkeypatch):

@@ -53,7 +53,7 @@ def keep(as_json: bool) -> None:
     """Confirms every change that waits."""
     waiting = guard_log.waiting()
     if not waiting and os.geteuid() != 0:
-        raise MissingError("only root can confirm what root has set", "run it with sudo")
+        raise MissingError("only root can confirm what root has set", invocation.with_sudo())
     if not waiting:
         raise UsageError(
             "nothing waits for confirmation", "`seekwise status` shows what is set, and what became of the last change"

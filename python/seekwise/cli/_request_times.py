@@ -98,7 +98,7 @@ def seen(path: ResolvedPath, seconds: float) -> Times:
 
     if os.geteuid() != 0:
         raise MissingError(
-            "watching requests needs root: only root may read the kernel's trace events", "run it with sudo"
+            "watching requests needs root: only root may read the kernel's trace events", invocation.with_sudo()
         )
     devices = [device for device in path.chain() if device.kind != "partition"]
     watched = [recorder.device_of(device.name) for device in devices]

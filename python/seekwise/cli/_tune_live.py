@@ -40,9 +40,7 @@ def answer(request: Request) -> None:
         raise UsageError("--for names loads of ours, and --live adds none", hint="leave one of them out")
     target = find(request.target, to_write=os.geteuid() == 0)
     if os.geteuid() != 0:
-        raise MissingError(
-            "switching settings needs root", hint=invocation.line(f"sudo seekwise tune --live {request.target}")
-        )
+        raise MissingError("switching settings needs root", hint=invocation.with_sudo())
     if request.budget < BUDGET_LEAST_S:
         raise UsageError(
             f"{time_text(request.budget)} is too short under a load that changes by itself",

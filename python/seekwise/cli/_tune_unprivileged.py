@@ -3,8 +3,6 @@ says."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -36,7 +34,7 @@ def answer(request: Request, target: Target) -> None:
         click.echo(invocation.in_text(text))
     raise MissingError(
         "nothing was measured: switching settings needs root",
-        hint=f"run this line: {invocation.line(f'sudo seekwise {shlex.join(sys.argv[1:])}')}",
+        hint=invocation.with_sudo(),
     )
 
 

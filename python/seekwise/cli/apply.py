@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -317,7 +316,6 @@ def _print(
         for note in file.notes:
             click.echo(f"note: {note}", err=True)
     if dry_run:
-        words = shlex.join(word for word in sys.argv[1:] if word != "--dry-run")
-        click.echo(f"next: {invocation.line(f'sudo {invocation.NAME} {words}')}", err=True)
+        click.echo(f"next: {invocation.again('--dry-run') or 'the same without `--dry-run`'}", err=True)
     else:
         _output.to_person(f"next: {invocation.line('seekwise status')}  # watches it; `seekwise revert` undoes it")

@@ -14,14 +14,13 @@ import keyword
 import os
 import re
 import select
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from seekwise import command_tree, extensions, suggestion, temporary
+from seekwise import command_tree, extensions, invocation, suggestion, temporary
 from seekwise.cli import _mistakes, _output
 from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError, reason
 
@@ -54,8 +53,6 @@ ALL = "seekwise.help.all"
 HERE = os.path.dirname(__file__)
 _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """Since click 8.2; 8.1 prints the help of a group alone by itself."""
-WITH_SUDO = "run it with sudo"
-"""In hints."""
 CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory")
 OTHER_PLACES = "name other places: SEEKWISE_STATE (the journal), SEEKWISE_DB (records), TMPDIR"
 
@@ -230,8 +227,6 @@ def main() -> None:
         sys.stdout.flush()
     except SeekwiseError as error:
         hint = error.hint or (_mistakes.help_line(None, sys.argv[1:]) if error.exit_status == Exit.USAGE else None)
-        # sudo looks in a path of its own: the whole line is said.
-        hint = hint and hint.replace(WITH_SUDO, f"{WITH_SUDO}: `sudo seekwise {shlex.join(sys.argv[1:])}`", 1)
         status = _print_error(error.message, hint, error.exit_status)
     except click.exceptions.Abort:
         status = Exit.INTERRUPTED
@@ -283,7 +278,8 @@ def _system_error(error: OSError) -> int:
         return _print_error(text, "name another file, folder or device", Exit.USAGE)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         is_typed = any(f"{error.filename}/".startswith(f"{word}/") for word in sys.argv[2:])
-        return _print_error(text, "use sudo, or name a file of yours" if is_typed else OTHER_PLACES, Exit.MISSING)
+        other = f"{invocation.with_sudo()}, or name a file of yours" if is_typed else OTHER_PLACES
+        return _print_error(text, other, Exit.MISSING)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _print_error(text, f"make room, or {OTHER_PLACES}", Exit.FAILED)
     return _print_error(text, _details(error), Exit.FAILED)

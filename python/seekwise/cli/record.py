@@ -68,7 +68,7 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
     if output is not None:
         files.refuse_special(output)
     if os.geteuid() != 0:
-        raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
+        raise MissingError("recording needs root: only root may read the kernel's trace events", invocation.with_sudo())
     device = recorder.device_of(_name(target))
     out = output or Path(f"{device.name}-{time.strftime('%Y%m%d-%H%M%S')}.swt")
     if not out.parent.is_dir():
@@ -95,7 +95,8 @@ def command(target: str, seconds: float, output: Path | None, anonymise: bool, a
     click.echo(
         f"{taken.requests:,} requests in {taken.seconds:.1f} s; recording took {100 * share:.2f} % of the processors"
     )
-    click.echo("".join(f"{sentence}\n" for sentence in taken.notes.sentences), nl=False)
+    for sentence in taken.notes.sentences:
+        click.echo(sentence)
     if taken.dropped:
         click.echo(f"warning: the kernel dropped {taken.dropped:,} events; some requests are incomplete", err=True)
     shows = f"next: {invocation.line(f'seekwise trace show {shlex.quote(str(out))}')}"

@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from seekwise import invocation
 from seekwise.control import interrupt, notice, signatures, sysfs
 from seekwise.control.process import proc_folder
 from seekwise.errors import MissingError, RefusedError, UsageError
@@ -157,7 +158,7 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
         reasons.append(f"has no node {node}")
     except PermissionError as error:
         if not reasons and not content and os.geteuid() != 0:
-            raise MissingError(f"{node} cannot be opened without root", "run it with sudo") from error
+            raise MissingError(f"{node} cannot be opened without root", invocation.with_sudo()) from error
         reasons.append(f"cannot be opened ({error.strerror})")
     except OSError as error:
         if error.errno == errno.EBUSY:

@@ -38,7 +38,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from seekwise import files
+from seekwise import files, invocation
 from seekwise.control import kernel_faults
 from seekwise.control.process import ProcessIdentity, machine, pid_namespace, this_process
 from seekwise.control.state import JOURNAL, SUFFIX, state_folder
@@ -207,7 +207,7 @@ class Journal:
         except OSError as error:
             raise MissingError(
                 f"the journal in {self.folder} cannot be read ({reason(error)})",
-                "run it with sudo; root can restore everything",
+                f"{invocation.with_sudo()}; root can restore everything",
             ) from error
         if names:
             # A user who can write entries decides what is written back.

@@ -11,7 +11,7 @@ import errno
 import os
 from pathlib import Path
 
-from seekwise import files
+from seekwise import files, invocation
 from seekwise.control import exact
 from seekwise.control.journal import Entry, Item
 from seekwise.errors import MissingError, SeekwiseError, reason
@@ -29,7 +29,7 @@ def write_items(entry: Entry) -> None:
             files.write_whole(path, item["written"].encode(), before.get("mode", 0o644), owner=owner)
         except OSError as error:
             if isinstance(error, PermissionError) and os.geteuid() != 0:
-                raise MissingError(f"{path} cannot be written without root", "run it with sudo") from error
+                raise MissingError(f"{path} cannot be written without root", invocation.with_sudo()) from error
             raise SeekwiseError(f"{path} cannot be written ({reason(error)})", "nothing was changed") from error
 
 

@@ -25,7 +25,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PosixPath
 
-from seekwise import files
+from seekwise import files, invocation
 from seekwise.control import interrupt, notice
 from seekwise.control.journal import Entry, Item, Journal
 from seekwise.control.process import machine, proc_folder, this_process
@@ -72,7 +72,7 @@ def check_target(target: Path, need_bytes: int) -> None:
         )
     if not os.access(target, os.W_OK | os.X_OK):
         raise RefusedError(
-            f"{target} is not writable for this user", "choose a folder of your own, or run it with sudo"
+            f"{target} is not writable for this user", f"choose a folder of your own, or {invocation.with_sudo()}"
         )
     if (user := _served_by_user(target)) not in (None, os.geteuid()):
         # Its server can answer every name with a link to anywhere.

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from seekwise import invocation
 from seekwise.control import attributes, interrupt, kernel_faults, notice, sysfs
 from seekwise.control.journal import Entry, Item, Journal
 from seekwise.control.lock import devices_locked
@@ -150,7 +151,7 @@ def check(changes: Changes, root: Path = Path("/")) -> None:
             if not file.exists() or attributes.same(name, asked, before) or os.access(file, os.W_OK):
                 continue
             if os.geteuid() != 0:
-                raise MissingError(f'{device} {name} = "{asked}" needs root (it is {before})', "run it with sudo")
+                raise MissingError(f'{device} {name} = "{asked}" needs root (it is {before})', invocation.with_sudo())
             refusal = attributes.Refusal(device, folder, name, asked, before, None)
             raise SettingRefused(f'{device} {name} is read-only (asked "{asked}", found {before})', refusal)
 
@@ -342,7 +343,7 @@ def _write_one(device: str, folder: Path, name: str, target: str, asked: str) ->
         refusal = attributes.Refusal(device, folder, name, asked, before, error.errno)
         if isinstance(error, PermissionError) and os.geteuid() != 0:
             raise MissingError(
-                f'{device} {name} = "{asked}" needs root (it is {before})', "run it with sudo"
+                f'{device} {name} = "{asked}" needs root (it is {before})', invocation.with_sudo()
             ) from error
         reason = errno.errorcode.get(error.errno or 0, "error")
         raise SettingRefused(

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise import files
+from seekwise import files, invocation
 from seekwise.control import notice, process, state
 from seekwise.errors import MissingError, SeekwiseError
 
@@ -57,7 +57,7 @@ def root() -> Path:
             if (path / PROBE).is_dir():
                 return path
     if os.geteuid() != 0:
-        raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
+        raise MissingError("recording needs root: only root may read the kernel's trace events", invocation.with_sudo())
     if not any((path / "events").is_dir() for path in ROOTS):
         raise MissingError("the kernel's trace events are not mounted", "mount -t tracefs nodev /sys/kernel/tracing")
     raise MissingError(*NO_EVENTS)

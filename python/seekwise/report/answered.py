@@ -196,7 +196,7 @@ def _instead(asked: Question, choice: Choice, keep: str, other: str, gains: Sequ
 
 
 def _costs(asked: Question, choice: Choice, setting: str, *, probable: bool) -> list[str]:
-    """To programs that nobody measured, then to what was measured."""
+    """What the setting makes worse: programs that nobody measured first, then what was measured."""
     worse = _effects(asked, setting, better=False, purpose=None, probable=probable)
     return [*next_programs.losses(choice.losers), *(["; ".join(worse)] if worse else [])]
 

@@ -185,16 +185,12 @@ def _loop(device: BlockDevice) -> str:
     if not device.backing_file:
         return "loop, not attached"
     gone = " (deleted)" if device.details.get("deleted") else ""
-    # Its end tells one image from another; a longer one would break in a table or a tree.
-    path = (
-        device.backing_file
-        if len(device.backing_file) <= LONGEST_FILE
-        else f"…{device.backing_file[1 - LONGEST_FILE :]}"
-    )
-    return f"loop on file {path}{gone}"
+    path, shown = device.backing_file, device.backing_file[-LONGEST_FILE:]
+    return f"loop on file {shown if shown == path else f'…{shown}'}{gone}"
 
 
 LONGEST_FILE = 36
+"""Characters of an image's path that are shown, from its end, which tells one image from another: a longer one would break in a table or a tree."""
 
 
 def _bcache(device: BlockDevice) -> str:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from seekwise import invocation
 from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
 from seekwise.errors import MissingError, reason
@@ -101,7 +102,7 @@ def _append(document: dict[str, object], folder: Path | None) -> None:
         make_private(file.parent, 0o755)
         append(file, (json.dumps(document) + "\n").encode())
     except OSError as error:
-        raise MissingError(f"{file} cannot be written ({reason(error)})", "run it with sudo") from error
+        raise MissingError(f"{file} cannot be written ({reason(error)})", invocation.with_sudo()) from error
 
 
 def applications(folder: Path | None = None) -> list[Application]:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from seekwise import invocation
 from seekwise.control import exact
 from seekwise.control.journal import Entry, Item, Journal
 from seekwise.control.settings import Changes, normalised
@@ -62,7 +63,7 @@ def items_for(files: Sequence[File], root: Path = Path("/")) -> list[Item]:
         above = (missing[0] if missing else path).parent
         if not os.access(above, os.W_OK | os.X_OK):
             if os.geteuid() != 0:
-                raise MissingError(f"{path} cannot be written without root", "run it with sudo")
+                raise MissingError(f"{path} cannot be written without root", invocation.with_sudo())
             raise SeekwiseError(f"{path} cannot be written: {above} is read-only", "nothing was changed")
         items.append({"file": str(path), "before": before, "written": file.text, "made": list(map(str, missing))})
     return items

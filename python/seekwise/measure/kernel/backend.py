@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 
+from seekwise import invocation
 from seekwise.errors import MissingError, UsageError
 from seekwise.measure.kernel import fio, memory, prepared_target, session, tiotest
 from seekwise.measure.kernel.target import Target, find
@@ -92,7 +93,7 @@ class KernelBackend:
             ):
                 raise MissingError(
                     f"study {plan.study} compares schedulers, and without root only the one in force can be measured",
-                    hint="use sudo, or simulate it: `--backend simulated --target MODEL`",
+                    hint=f"{invocation.with_sudo()}, or simulate it: `--backend simulated --target MODEL`",
                 )
             target = find(facts.target)
             prepared_target.check_free(target)
@@ -146,7 +147,7 @@ def check_caches(study: Study) -> None:
         if os.geteuid() != 0:
             raise MissingError(
                 f"study {study.name} has a buffered load, and limiting its memory needs root",
-                hint="use sudo, or `direct = true`",
+                hint=f"{invocation.with_sudo()}, or `direct = true`",
             )
 
 
