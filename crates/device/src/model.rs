@@ -296,6 +296,7 @@ impl Model {
         match name.rsplit_once('/') {
             Some((store, "virtio")) => {
                 let mut model = Self::shipped(store)?;
+                model.id = name.to_owned();
                 model.name += ", under a guest's virtio disk";
                 model.guest = true;
                 Ok(model)

@@ -413,6 +413,9 @@ fn a_guests_disk_is_its_store_and_the_hosts_work() {
     let guest = |trial: &mut Value| trial["device"]["model"] = json!("null/virtio");
     let more = direct("6.12", "none", 100, &guest) - direct("6.12", "none", 100, &|_| ());
     assert_eq!(more, 26_300);
+    // Who asks by the model's id gets the same disk.
+    let model = seekwise_device::Model::shipped("null/virtio").unwrap();
+    assert_eq!((model.id.as_str(), model.guest), ("null/virtio", true));
     for (place, what) in [
         ("array", json!({"level": "raid1", "members": 2})),
         (
