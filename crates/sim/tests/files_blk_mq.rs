@@ -43,6 +43,8 @@ fn raw(drive: &str, scheduler: &str, job: Value, cached: Option<u64>) -> Value {
     let mut trial = json!({
         "seed": 1, "device": {"model": drive},
         "queue": {"scheduler": scheduler, "kernel": "6.1"},
+        // As the requests of files.
+        "host": {"synchronous_dispatch": true},
         "phases": [{"operation": "any", "jobs": [job]}],
     });
     if let Some(limit) = cached {
