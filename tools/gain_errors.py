@@ -30,7 +30,8 @@ from seekwise_proof.validate._basis import Basis, marking
 from seekwise_proof.validate.gains import AnsweredTable, AskedStudies, PublishedNumber, parse
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference"
-GIVEN, FORETOLD = REFERENCE / "arrays-and-queues/given.csv", REFERENCE / "gains-foretold/given5.csv"
+GIVEN = REFERENCE / "arrays-and-queues/given.csv"
+FORETOLD = [REFERENCE / "gains-foretold/given5.csv", REFERENCE / "gains-blind/given6.csv"]
 SHARE, STATED = 2 / 3, 0.9
 FEWEST = 5
 ELSEWHERE = {
@@ -50,13 +51,9 @@ class RowError(NamedTuple):
 
 
 def main() -> None:
-    given, foretold = of_table(GIVEN), of_table(FORETOLD)
-    held = [
-        each
-        for path, errors in ((GIVEN, given), (FORETOLD, foretold))
-        for each in errors
-        if marking(path).basis(each.row) is not Basis.FITTED
-    ]
+    errors = {path: of_table(path) for path in (GIVEN, *FORETOLD)}
+    given = errors[GIVEN]
+    held = [each for path, rows in errors.items() for each in rows if marking(path).basis(each.row) is not Basis.FITTED]
     names = dict.fromkeys([*KINDS.values(), *sorted({each.kind for each in held})])
     document = {
         "model_version": core.model_version(),

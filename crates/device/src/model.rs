@@ -71,6 +71,9 @@ pub struct Model {
     pub kind: DriveKind,
     #[serde(default = "sata")]
     pub attachment: Attachment,
+    /// It is the store of a guest's disk: `NAME/virtio` asks for that.
+    #[serde(skip)]
+    pub guest: bool,
     /// Other names under which it is found.
     #[serde(default)]
     pub aliases: Vec<String>,
@@ -290,7 +293,14 @@ impl Model {
 
     /// A model that comes with the program, by id or another of its names.
     pub fn shipped(name: &str) -> Result<Self, ModelError> {
-        match name.split_once('/') {
+        match name.rsplit_once('/') {
+            Some((store, "virtio")) => {
+                let mut model = Self::shipped(store)?;
+                model.id = name.to_owned();
+                model.name += ", under a guest's virtio disk";
+                model.guest = true;
+                Ok(model)
+            }
             Some((name, variant)) => Self::named(name)?.variant(variant),
             None => Self::named(name),
         }

@@ -352,3 +352,40 @@ fn random_writes_to_an_aged_drive_pay_for_copying() {
     assert!(fresh > 3.0 * aged, "{fresh} against {aged}");
     assert!(spacious > 1.5 * aged, "{spacious} against {aged}");
 }
+
+/// Server drives whose data sheets give random writes of the steady state: those that are written all over, and not the empty ones, come near.
+/// 4 KiB at depth 128, k/s: heise and Intel sheets (tests/reference/devices.toml: iops_write_4k_steady).
+#[test]
+fn preconditioned_server_drives_write_at_random_as_their_data_sheets_say() {
+    let rate = |id: &str| {
+        let mut drive = Drive::new(&Model::shipped(id).unwrap(), 0).unwrap();
+        let load = Load {
+            pattern: Pattern::Random,
+            kind: CommandKind::Write {
+                force_unit_access: false,
+            },
+            block: Sectors(8),
+            depth: 128,
+            first: Lba(0),
+            span: drive.capacity(),
+            turnaround: Nanos::from_micros(2),
+            core: Nanos::ZERO,
+            warm_up: 50_000,
+            commands: 100_000,
+            seed: 11,
+        };
+        run(&mut drive, Nanos::ZERO, &load).iops()
+    };
+    for (id, published) in [
+        ("samsung_pm9a3", 200_000.0),
+        ("intel_p5510", 170_000.0),
+        ("kioxia_cm6_r", 170_000.0),
+    ] {
+        let written = rate(&format!("{id}/preconditioned"));
+        assert!(
+            (written / published - 1.0).abs() < 0.3,
+            "{id}: {written:.0}, published {published}"
+        );
+        assert!(rate(id) > 2.0 * published, "{id} is empty by its name");
+    }
+}

@@ -644,6 +644,22 @@ mod tests {
     }
 
     #[test]
+    fn without_an_age_a_lower_class_goes_first_and_holds_nobody_up_in_the_driver() {
+        let mut setup = setup("6.1");
+        let kernel = setup.kernel;
+        let set = setup
+            .values
+            .set("mq-deadline", PARAMETERS, &kernel, "prio_aging_expire", 0);
+        set.unwrap();
+        let mut policy = MqDeadline::new(&setup);
+        policy.insert(Nanos(0), &in_class(PriorityClass::RealTime, read(0, 100)));
+        policy.insert(Nanos(0), &read(1, 900));
+        assert_eq!(policy.dispatch(Nanos(0)), Some(RequestId(1)));
+        // The best-effort request is in the driver: nothing of its class waits.
+        assert_eq!(policy.dispatch(Nanos(0)), Some(RequestId(0)));
+    }
+
+    #[test]
     fn classes_mean_nothing_before_5_14() {
         let mut policy = new("5.10");
         policy.insert(Nanos(0), &in_class(PriorityClass::Idle, read(1, 100)));

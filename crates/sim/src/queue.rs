@@ -56,6 +56,7 @@ impl Frame {
                 CpuCost::default(),
                 DirectPage::default(),
                 CacheCost::default(),
+                [false; 2],
             ),
             processors: 1,
             numbers,

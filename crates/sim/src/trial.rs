@@ -184,16 +184,18 @@ fn cpu_json(phase: &PhaseSpec, built: &Built, outcome: &PhaseOutcome) -> Value {
         });
     }
     // Whole nanoseconds: what is added up does not depend on the order.
-    let spent = |of: &dyn Fn(CpuCost) -> Nanos| {
+    let spent_on = |count: &dyn Fn(&JobStats) -> u64, of: &dyn Fn(CpuCost) -> Nanos| {
         let each = outcome.jobs.iter().enumerate().map(|(i, job)| {
             let cost = phase
                 .jobs
                 .get(i)
                 .map_or_else(|| built.costs.usual(), |job| built.costs.of_job(job));
-            of(cost).0 * job.ios()
+            of(cost).0 * count(job)
         });
         Nanos(each.sum())
     };
+    let spent = |of: &dyn Fn(CpuCost) -> Nanos| spent_on(&JobStats::ios, of);
+    let woken = |job: &JobStats| job.ios() - job.unwoken;
     let interrupts = match outcome.storage.interrupts {
         Some(count) if !built.costs.by_member() => Nanos(built.costs.usual().interrupt.0 * count),
         _ => spent(&|cost| cost.interrupt),
@@ -202,7 +204,7 @@ fn cpu_json(phase: &PhaseSpec, built: &Built, outcome: &PhaseOutcome) -> Value {
         "user_s": spent(&|cost| cost.user).as_secs_f64(),
         "system_s": spent(&|cost| cost.submit).as_secs_f64()
             + spent(&|cost| cost.scheduler).as_secs_f64()
-            + spent(&|cost| cost.wake).as_secs_f64(),
+            + spent_on(&woken, &|cost| cost.wake).as_secs_f64(),
         "irq_s": interrupts.as_secs_f64(),
         "thread_s": outcome.storage.thread.as_secs_f64(),
         "processors": built.processors,

@@ -26,7 +26,7 @@ fn plan(scheduler: &str, cores: u32, processes: u32, depth: u32) -> Plan {
             own_regions: false,
         }],
         costs: HostCosts::default(),
-        worker: false,
+        worker: [false; 2],
         ramp: Nanos::from_millis(10),
         span: Nanos::from_millis(60),
         seed: 1,
@@ -75,15 +75,15 @@ fn several_drives_have_a_lock_each() {
 
 #[test]
 fn a_kernel_worker_halves_what_one_core_does_under_a_scheduler() {
-    let worker = |worker| Plan {
-        worker,
+    let worker = |by_worker| Plan {
+        worker: [by_worker; 2],
         ..plan("mq-deadline", 1, 1, 128)
     };
     let part = rate(&worker(true)) / rate(&worker(false));
     assert!((0.4..0.6).contains(&part), "{part}");
     // Without a scheduler requests go straight to the drive.
     let none = Plan {
-        worker: true,
+        worker: [true; 2],
         ..plan("none", 1, 1, 128)
     };
     assert!(rate(&none) > 340e3);

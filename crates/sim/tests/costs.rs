@@ -78,7 +78,7 @@ fn laboratory(scheduler: &str) -> OperationCosts {
         model: Some("laboratory".to_owned()),
         ..HostSpec::default()
     };
-    OperationCosts::of(&spec, &kernel, scheduler, CpuCost::default()).unwrap()
+    OperationCosts::of(&spec, &kernel, scheduler, CpuCost::default(), [false; 2]).unwrap()
 }
 
 fn turnaround(host: &OperationCosts, reads: f64, pages: f64) -> u64 {
@@ -134,7 +134,7 @@ fn a_host_known_step_by_step_costs_a_trial_the_same_steps() {
         model: Some("i7_6700k".to_owned()),
         ..HostSpec::default()
     };
-    let host = OperationCosts::of(&spec, &kernel, "none", CpuCost::default()).unwrap();
+    let host = OperationCosts::of(&spec, &kernel, "none", CpuCost::default(), [false; 2]).unwrap();
     let steps = HostModel::shipped("i7_6700k")
         .unwrap()
         .costs("none")
@@ -160,7 +160,7 @@ fn what_is_not_measured_or_contradicts_is_one_sentence() {
             user_ns,
             ..HostSpec::default()
         };
-        OperationCosts::of(&spec, &kernel, "none", CpuCost::default()).unwrap_err()
+        OperationCosts::of(&spec, &kernel, "none", CpuCost::default(), [false; 2]).unwrap_err()
     };
     assert!(refuse("laboratory", "4.19", None).contains("not 4.19"));
     assert!(refuse("abacus", "6.1", None).contains("abacus"));

@@ -43,6 +43,8 @@ fn raw(drive: &str, scheduler: &str, job: Value, cached: Option<u64>) -> Value {
     let mut trial = json!({
         "seed": 1, "device": {"model": drive},
         "queue": {"scheduler": scheduler, "kernel": "6.1"},
+        // As the requests of files.
+        "host": {"synchronous_dispatch": true},
         "phases": [{"operation": "any", "jobs": [job]}],
     });
     if let Some(limit) = cached {
@@ -106,7 +108,7 @@ fn calls_under_way_at_once_fill_the_queue_as_they_do_on_the_raw_device() {
     for (drive, scheduler, depth, within) in [
         (HDD, "none", 16, 0.04),
         (SATA_SSD, "mq-deadline", 32, 0.02),
-        (NVME, "none", 8, 0.02),
+        (NVME, "none", 8, 0.04),
     ] {
         let calls = if drive == HDD { 2_000 } else { 20_000 };
         let mut load = phase(false, true, calls);

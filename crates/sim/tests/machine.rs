@@ -356,3 +356,84 @@ fn what_means_nothing_is_refused_with_the_reason() {
         assert!(said.contains(says), "{said}");
     }
 }
+
+/// Mean latency of direct requests of the bare device, one at a time, in ns.
+fn direct(kernel: &str, scheduler: &str, percent: u64, change: &dyn Fn(&mut Value)) -> u64 {
+    let job = json!({"pattern": "random", "block_bytes": 4096, "read_percent": percent, "ios": 50});
+    let mut trial = json!({
+        "seed": 1,
+        "device": {"model": "null", "parameters": {"latency_us": 50.0}},
+        "queue": {"scheduler": scheduler, "kernel": kernel},
+        "phases": [{"operation": "all", "jobs": [job]}],
+    });
+    change(&mut trial);
+    phase(&trial)["jobs"][0]["latency_mean_ns"]
+        .as_f64()
+        .unwrap() as u64
+}
+
+#[test]
+fn a_kernels_worker_dispatches_what_no_plug_holds_from_5_16_to_6_9() {
+    let plain = |_: &mut Value| ();
+    let submits = direct("5.15", "mq-deadline", 100, &plain);
+    for (kernel, reads, writes) in [
+        ("5.15", 0, 0),
+        ("5.16", 1_600, 0),
+        ("6.4", 1_600, 0),
+        ("6.5", 1_600, 1_600),
+        ("6.9", 1_600, 1_600),
+        ("6.10", 0, 0),
+    ] {
+        assert_eq!(
+            direct(kernel, "mq-deadline", 100, &plain),
+            submits + reads,
+            "{kernel}"
+        );
+        assert_eq!(
+            direct(kernel, "mq-deadline", 0, &plain),
+            submits + writes,
+            "{kernel}"
+        );
+        let none = direct(kernel, "none", 100, &plain);
+        assert_eq!(none, direct("5.15", "none", 100, &plain), "{kernel}");
+    }
+    let itself = |trial: &mut Value| trial["host"] = json!({"synchronous_dispatch": true});
+    assert_eq!(direct("6.6", "mq-deadline", 100, &itself), submits);
+    // What is larger than a bio has a plug.
+    let large = |kernel| {
+        direct(kernel, "mq-deadline", 100, &|trial| {
+            trial["phases"][0]["jobs"][0]["block_bytes"] = json!(2 << 20);
+        })
+    };
+    assert_eq!(large("6.6"), large("5.15"));
+}
+
+#[test]
+fn a_guests_disk_is_its_store_and_the_hosts_work() {
+    let guest = |trial: &mut Value| trial["device"]["model"] = json!("null/virtio");
+    let more = direct("6.12", "none", 100, &guest) - direct("6.12", "none", 100, &|_| ());
+    assert_eq!(more, 26_300);
+    // Who asks by the model's id gets the same disk.
+    let model = seekwise_device::Model::shipped("null/virtio").unwrap();
+    assert_eq!((model.id.as_str(), model.guest), ("null/virtio", true));
+    for (place, what) in [
+        ("array", json!({"level": "raid1", "members": 2})),
+        (
+            "controller",
+            json!({"model": "3ware-9550sxu-8lp", "level": "raid1", "drives": 2}),
+        ),
+    ] {
+        let job = json!({"pattern": "random", "block_bytes": 4096, "ios": 5});
+        let mut trial = json!({
+            "seed": 1, "device": {"model": "wd2500ys/virtio"},
+            "queue": {"scheduler": "none", "kernel": "6.1"},
+            "phases": [{"operation": "all", "jobs": [job]}],
+        });
+        trial["device"][place] = what;
+        let said = trial::run(&parsed(&trial)).unwrap_err();
+        assert!(
+            said.contains("over disks of a guest is not simulated"),
+            "{said}"
+        );
+    }
+}

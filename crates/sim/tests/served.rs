@@ -85,3 +85,19 @@ fn two_drives_share_the_processor() {
     // The second is sent when the first has been; both are received as they end.
     assert_eq!(finish(&mut drives), [(0, 135_000), (1, 165_000)]);
 }
+
+#[test]
+fn a_guests_commands_notify_a_host_that_sleeps_and_no_other() {
+    let mut model = Model::shipped("null").unwrap();
+    model.set("latency_us", 100.0).unwrap();
+    let guest = || Served::in_guest(Drive::new(&model, 0).unwrap());
+    let mut drives = [guest(), guest()];
+    // 20 us until the host's thread runs, 3.15 us to send each, 100 in the store, 3.15 to receive.
+    drives[0].submit(Nanos::ZERO, command(0, CommandKind::Read, 1));
+    drives[0].submit(Nanos(1_000), command(1, CommandKind::Read, 1));
+    assert_eq!(finish(&mut drives), [(0, 126_300), (0, 129_450)]);
+    drives[0].submit(Nanos(200_000), command(0, CommandKind::Read, 1));
+    assert_eq!(finish(&mut drives), [(0, 326_300)]);
+    // The guest does not see that work.
+    assert_eq!(drives[0].take_host_work(), Nanos::ZERO);
+}

@@ -42,7 +42,7 @@ def nearest_model(target: Target) -> tuple[str, str]:
     """A shipped drive model like the first drive of the target; in words, where it only stands in for it."""
     device = target.leaves[0]
     if device.kind == "virtio":
-        return FLASH, f"an SSD in place of {device.name}, without exits to the host and its notifications"
+        return "samsung_pm9a3/virtio", f"a guest's disk over a server's NVMe SSD in place of {device.name}"
     if device.kind == "nvme":
         return "samsung_990_pro_2tb", ""
     return "generic_1tb_sata" if device.rotational else FLASH, ""

@@ -29,7 +29,7 @@ HOST_OPTIONS = (
     "host",
     "processors",
     "cores",
-    "kernel_worker",
+    "synchronous_dispatch",
     "user_ns",
     "submit_ns",
     "interrupt_ns",

@@ -45,8 +45,8 @@ class Model:
 
     @property
     def system(self) -> System:
-        """The drive alone behind one queue, without RAID or a controller."""
-        return System(name=self.name, drive=self.name, kernel=self.kernel)
+        """The drive alone behind one queue, without RAID or a controller. Uses lie on files, whose requests have a plug."""
+        return System(name=self.name, drive=self.name, kernel=self.kernel, options={"synchronous_dispatch": True})
 
 
 def model_of(target: str, kernel: str | None) -> Model:

@@ -152,6 +152,7 @@ impl<'a> Planned<'a> {
         match drive::build(&self.trial.device, instance)?.unit {
             StorageUnit::Drive(drive) => Ok(drive),
             StorageUnit::Controller(_) => unreachable!("refused in `of`"),
+            StorageUnit::Guest(_) => Err("md over disks of a guest is not simulated".to_owned()),
         }
     }
 

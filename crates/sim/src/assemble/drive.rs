@@ -3,6 +3,7 @@
 use crate::queue::requests_of_scheduler;
 use crate::spec::controller;
 use crate::spec::DeviceSpec;
+use crate::storage::served::Served;
 use crate::storage::unit::StorageUnit;
 use seekwise_device::model::Attachment;
 use seekwise_device::{Device, Model};
@@ -94,10 +95,12 @@ pub fn build(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
         model.set(key, *value).map_err(|e| e.to_string())?;
     }
     let traits = Traits {
-        rotational: model.kind.rotational(),
-        budget: model.attachment == Attachment::Sata,
-        light: matches!(model.attachment, Attachment::Nvme | Attachment::None),
+        // Linux drivers/block/virtio_blk.c never says that a disk does not rotate.
+        rotational: model.guest || model.kind.rotational(),
+        budget: !model.guest && model.attachment == Attachment::Sata,
+        light: model.guest || matches!(model.attachment, Attachment::Nvme | Attachment::None),
         host: match model.attachment {
+            _ if model.guest => Host::Own,
             Attachment::Sata => Host::Ahci,
             Attachment::Mmc => Host::Mmc,
             Attachment::Nvme | Attachment::None => Host::Own,
@@ -105,13 +108,21 @@ pub fn build(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
     };
     let Some(controller) = &spec.controller else {
         let drive = model.build(instance).map_err(|e| e.to_string())?;
+        let unit = if model.guest {
+            StorageUnit::Guest(Box::new(Served::in_guest(drive)))
+        } else {
+            StorageUnit::Drive(drive)
+        };
         return Ok(AnyDrive {
-            unit: StorageUnit::Drive(drive),
+            unit,
             traits,
             name: model.name,
             command_kib: None,
         });
     };
+    if model.guest {
+        return Err("a controller over disks of a guest is not simulated".to_owned());
+    }
     let (unit, card) = controller::build(controller, &model, instance)?;
     Ok(AnyDrive {
         // A SCSI disk to the kernel, whose host takes as many commands as the unit.

@@ -289,7 +289,7 @@ impl<'a> OnFiles<'a> {
         let by_step = model.as_ref().is_none_or(|model| model.by_step());
         if !self.single_queue || !by_step {
             let own = super::cost(host, scheduler, light)?;
-            let costs = OperationCosts::of(host, &self.kernel, scheduler, own)?;
+            let costs = OperationCosts::of(host, &self.kernel, scheduler, own, [false; 2])?;
             return Ok((StepCosts::of_trials(&costs), costs.md().unwrap_or(of_md)));
         }
         let mut costs = match model {
@@ -370,6 +370,7 @@ fn job_stats(job: &JobOutcome) -> JobStats {
         sectors_read: read,
         sectors_written: job.done.bytes / SECTOR_BYTES - read,
         reads: job.reads,
+        unwoken: 0,
         units: Vec::new(),
         call_rates: job.call_rates,
     }

@@ -292,7 +292,8 @@ fn host(
 ) -> Result<OperationCosts, String> {
     let scheduler = queues.entry.name;
     let own = cost(&spec.host, scheduler, traits.light)?;
-    let costs = OperationCosts::of(&spec.host, &queues.kernel(), scheduler, own)?;
+    let by_worker = spec.by_worker(&queues.kernel());
+    let costs = OperationCosts::of(&spec.host, &queues.kernel(), scheduler, own, by_worker)?;
     // Behind the page cache it is the machine there that sees what members are asked.
     let (costs, services) = if over_array && spec.cache.is_none() {
         let md = MdCosts::of_kernel(queues.kernel().version);
@@ -348,7 +349,7 @@ impl Parts<'_> {
             return files.machine(&self.queues, &self.below, array, self.traits.light);
         }
         if spec.host.cores.is_some() {
-            return Ok(Box::new(cores::trial::machine(spec)?));
+            return Ok(Box::new(cores::trial::machine(spec, &self.kernel)?));
         }
         let (policy, rotational) = (self.queues.policy()?, self.below.rotational);
         if let Some(load) = traced::of(spec)? {
@@ -362,14 +363,15 @@ impl Parts<'_> {
             return array.machine(frame, rotational, cached, policy);
         }
         Ok(match (cached, drive.unit) {
-            (Some(plan), StorageUnit::Drive(device)) => {
-                let most = spec.trace_events_max;
-                let trace = (most > 0).then(|| Recorder::new(most));
-                assemble(spec, frame, device, trace, mq_queue(policy, frame), plan)
-            }
             (Some(_), StorageUnit::Controller(_)) => {
                 return Err("recorded programs behind a controller are not simulated".to_owned())
             }
+            (Some(plan), unit) => {
+                let most = spec.trace_events_max;
+                let trace = (most > 0).then(|| Recorder::new(most));
+                assemble(spec, frame, unit, trace, mq_queue(policy, frame), plan)
+            }
+            (None, StorageUnit::Guest(device)) => with_any_policy(spec, frame, *device, policy),
             (None, StorageUnit::Drive(Drive::Hdd(device))) => {
                 with_device(spec, frame, device, policy)
             }

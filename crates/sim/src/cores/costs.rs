@@ -95,15 +95,4 @@ impl Sections {
     pub fn work(&self) -> Nanos {
         self.merge + self.insert + self.dispatch + self.finish.unwrap_or_default()
     }
-
-    /// How often a request takes the lock.
-    pub fn count(&self) -> u64 {
-        3 + u64::from(self.finish.is_some())
-    }
-
-    /// Requests per second that several cores together can take through the lock.
-    pub fn cap(&self, costs: &HostCosts) -> Option<f64> {
-        let each = self.work().0 + self.count() * costs.transfer.0;
-        self.locked.then(|| 1e9 / each as f64)
-    }
 }

@@ -27,8 +27,8 @@ pub struct Machine<S, D> {
     processes: Vec<Process>,
     fair: Fair,
     costs: HostCosts,
-    /// A kernel thread dispatches.
-    worker: bool,
+    /// A kernel thread dispatches reads, and writes.
+    worker: [bool; 2],
     switch: Nanos,
     now: Nanos,
     /// Of each group, reads and writes.
@@ -51,7 +51,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         processes: Vec<Process>,
         fair: Fair,
         costs: HostCosts,
-        worker: bool,
+        worker: [bool; 2],
     ) -> Self {
         let groups = processes.iter().map(|process| process.group + 1).max();
         let mut due = vec![Nanos::NEVER; cores];
@@ -197,6 +197,7 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
         let submitting = self.submitting(core);
         let process = self.processors[core].current.unwrap_or(0);
         let drive = submitting.drive;
+        let by_worker = self.worker[place(submitting.direction)];
         let side = &mut self.sides[drive];
         let slot = side.allocate(now, core, process, &submitting);
         if side.policy.is_none() {
@@ -211,11 +212,11 @@ impl<S: Scheduler, D: Device> Machine<S, D> {
             side.insert(now, slot);
             self.processors[core].stage = CoreStage::Dispatch(drive);
             self.due[core] = now;
-            if !self.worker {
+            if !by_worker {
                 return self.dispatch(core, drive, now);
             }
         }
-        if self.worker {
+        if by_worker {
             self.due[core] += self.costs.worker;
             self.processors[core].charged += self.costs.worker;
         }

@@ -53,8 +53,8 @@ pub struct Plan {
     pub drives: u32,
     pub groups: Vec<Group>,
     pub costs: HostCosts,
-    /// A kernel worker dispatches what passes a scheduler (kernels whose direct I/O is submitted without waiting), otherwise the submitter.
-    pub worker: bool,
+    /// A kernel's worker dispatches reads and writes that pass a scheduler ([`crate::spec::kernel::by_worker`]), otherwise who submits.
+    pub worker: [bool; 2],
     pub ramp: Nanos,
     pub span: Nanos,
     pub seed: u64,

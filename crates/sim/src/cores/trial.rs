@@ -10,6 +10,7 @@ use crate::storage::Totals;
 use seekwise_device::{Attachment, Model};
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::Pattern;
+use seekwise_sched::Kernel;
 use seekwise_units::{Lba, Nanos, Sectors, SECTOR_BYTES};
 
 /// Before anything is recorded: longer than the first requests of all processes take.
@@ -23,7 +24,7 @@ pub(crate) struct CoresTrial {
 }
 
 /// The machine of a trial with `host.cores`.
-pub(crate) fn machine(spec: &TrialSpec) -> Result<CoresTrial, String> {
+pub(crate) fn machine(spec: &TrialSpec, kernel: &Kernel) -> Result<CoresTrial, String> {
     let cores = spec.host.cores.unwrap_or(1);
     check("host cores", f64::from(cores), "cores", 1.0, CORES_MAX)?;
     let device = &spec.device;
@@ -37,7 +38,7 @@ pub(crate) fn machine(spec: &TrialSpec) -> Result<CoresTrial, String> {
     for (key, value) in &device.parameters {
         model.set(key, *value).map_err(|error| error.to_string())?;
     }
-    if !matches!(model.attachment, Attachment::Nvme | Attachment::None) {
+    if model.guest || !matches!(model.attachment, Attachment::Nvme | Attachment::None) {
         return Err(format!(
             "several cores are simulated over NVMe drives, which have a queue for each; {} has one for all, so leave out \"cores\"",
             model.id
@@ -51,7 +52,7 @@ pub(crate) fn machine(spec: &TrialSpec) -> Result<CoresTrial, String> {
         drives: device.drives_beside.unwrap_or(1),
         groups: Vec::new(),
         costs: super::HostCosts::default(),
-        worker: spec.host.kernel_worker,
+        worker: spec.by_worker(kernel),
         ramp: RAMP,
         span: Nanos::ZERO,
         seed: spec.seed,
@@ -124,6 +125,7 @@ fn stats(outcome: &Outcome, group: usize) -> JobStats {
         sectors_read: reads.sectors,
         sectors_written: writes.sectors,
         reads: reads.latency.count,
+        unwoken: 0,
         units: Vec::new(),
         call_rates: 0.0,
     }

@@ -12,6 +12,12 @@ use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Kernel;
 use seekwise_units::{Nanos, PAGE_BYTES};
 
+/// A kernel's worker dispatches a request: half of it before the drive has it, half behind. 5,600 instructions and a switch on Linux 6.1
+/// (`benches/results/worker-instructions.tsv`), at the pace at which a request without a scheduler takes 10,500 and [`CpuCost::light`] 6.0 us.
+const WORKER: Nanos = Nanos(3_200);
+/// Larger direct requests have a plug of their own. Linux block/fops.c: blkdev_direct_IO, more pages than BIO_MAX_VECS.
+const PLUGGED_ABOVE: u64 = 256 * PAGE_BYTES;
+
 /// A model's host under one kernel and scheduler.
 #[derive(Clone, Debug)]
 pub struct Measurement {
@@ -32,8 +38,8 @@ pub struct DirectPage {
 /// What each operation of a trial costs.
 #[derive(Clone, Debug)]
 pub enum OperationCosts {
-    /// The same for every request, and besides for each of its pages; and of the page cache.
-    Same(CpuCost, DirectPage, CacheCost),
+    /// The same for every request, and besides for each of its pages; of the page cache; whether a kernel's worker dispatches reads, and writes.
+    Same(CpuCost, DirectPage, CacheCost, [bool; 2]),
     Measured(Box<Measurement>),
     /// The same over an array whose members cost their own requests.
     Array(Box<Measurement>),
@@ -46,9 +52,15 @@ impl OperationCosts {
         kernel: &Kernel,
         scheduler: &str,
         own: CpuCost,
+        by_worker: [bool; 2],
     ) -> Result<Self, String> {
         let Some(model) = HostModel::named(spec)? else {
-            return Ok(Self::Same(own, DirectPage::default(), CacheCost::default()));
+            return Ok(Self::Same(
+                own,
+                DirectPage::default(),
+                CacheCost::default(),
+                by_worker,
+            ));
         };
         let costs = [
             spec.user_ns,
@@ -76,7 +88,7 @@ impl OperationCosts {
                     pin: steps.page_pin,
                     end: steps.page_end,
                 };
-                Self::Same(steps.request(), page, steps.cache())
+                Self::Same(steps.request(), page, steps.cache(), by_worker)
             }
         })
     }
@@ -89,9 +101,12 @@ impl OperationCosts {
                 let services = host.services();
                 (Self::Array(host), Some(services))
             }
-            Self::Same(cost, page, cache) => {
+            Self::Same(cost, page, cache, by_worker) => {
                 let submit = cost.submit + pass;
-                (Self::Same(CpuCost { submit, ..cost }, page, cache), None)
+                (
+                    Self::Same(CpuCost { submit, ..cost }, page, cache, by_worker),
+                    None,
+                )
             }
             array @ Self::Array(..) => (array, None),
         }
@@ -113,7 +128,7 @@ impl OperationCosts {
     /// Of an operation that is a read with probability `reads` and has so many pages.
     pub fn operation(&self, reads: f64, pages: f64) -> CpuCost {
         match self {
-            Self::Same(cost, page, _) => CpuCost {
+            Self::Same(cost, page, ..) => CpuCost {
                 submit: cost.submit + Nanos((page.pin.0 as f64 * pages) as u64),
                 interrupt: cost.interrupt + Nanos((page.end.0 as f64 * pages) as u64),
                 ..*cost
@@ -126,7 +141,19 @@ impl OperationCosts {
     /// Of a job's operations; where it mixes reads and writes, of the mean one.
     pub fn of_job(&self, job: &JobSpec) -> CpuCost {
         let reads = job.read_percent.unwrap_or(100.0) / 100.0;
-        self.operation(reads, job.block_bytes as f64 / PAGE_BYTES as f64)
+        let mut cost = self.operation(reads, job.block_bytes as f64 / PAGE_BYTES as f64);
+        let Self::Same(.., [by_read, by_write]) = self else {
+            // Measured with the rest.
+            return cost;
+        };
+        if job.block_bytes <= PLUGGED_ABOVE {
+            let share = f64::from(u8::from(*by_read)) * reads
+                + f64::from(u8::from(*by_write)) * (1.0 - reads);
+            let half = Nanos((WORKER.0 as f64 * share / 2.0) as u64);
+            cost.scheduler += half;
+            cost.behind += half;
+        }
+        cost
     }
 
     /// Of one request.
@@ -141,7 +168,7 @@ impl OperationCosts {
                 let cache = &host.kernel.cache;
                 cache.as_ref().map_or_else(CacheCost::default, Cache::cost)
             }
-            Self::Same(_, _, cache) => *cache,
+            Self::Same(_, _, cache, _) => *cache,
         }
     }
 

@@ -25,8 +25,6 @@ pub(crate) struct Direct {
     under_way: u32,
     /// Calls that are completed, and of which the program does not know yet.
     completed: VecDeque<DirectCall>,
-    /// It slept for one: waking it was part of that one's time.
-    slept: bool,
     sending: Option<Sending>,
 }
 
@@ -111,7 +109,6 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         if wants && room && until > time && next < Nanos::NEVER {
             // Its pace lets it begin a call then, unless one returns first.
             files.tasks[index].state = TaskState::Until(until, Wait::Direct(index as u32));
-            files.thread(index).direct.slept = under_way > 0;
             self.unplug_all();
             return false;
         }
@@ -119,7 +116,6 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
             return true;
         }
         self.wait(files, index, Wait::Direct(index as u32));
-        files.thread(index).direct.slept = true;
         self.unplug_all();
         false
     }
@@ -128,10 +124,6 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
     fn tell_call(&mut self, files: &mut Files, index: usize) -> Option<SyncFor> {
         let direct = &mut files.thread(index).direct;
         let call = direct.take_completion()?;
-        if !core::mem::take(&mut direct.slept) {
-            // A notification costs as much whether the program sleeps for it or not (as in trials).
-            self.spend(self.host.costs.switch);
-        }
         let now = self.busy_until();
         files.thread(index).call_began = now;
         let latency = now - call.began;
@@ -152,7 +144,6 @@ impl<Q: BlockQueue, D: Device, O: Observer> FileEngine<Q, D, O> {
         let (pages, write) = (thread.job.pages, thread.job.write);
         thread.page = page + pages;
         thread.calls_left -= 1;
-        thread.direct.slept = false;
         if write {
             if !written {
                 self.allocate(files, file, page, pages);

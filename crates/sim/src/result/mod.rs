@@ -32,6 +32,8 @@ pub struct JobStats {
     pub sectors_read: u64,
     pub sectors_written: u64,
     pub reads: u64,
+    /// Operations that ended while their task was at work, so that nobody was woken.
+    pub unwoken: u64,
     pub units: Vec<UnitOfWork>,
     /// Of calls made of steps: their own rates in bytes per second, summed.
     pub call_rates: f64,
@@ -67,6 +69,7 @@ impl JobStats {
         self.sectors_read += other.sectors_read;
         self.sectors_written += other.sectors_written;
         self.reads += other.reads;
+        self.unwoken += other.unwoken;
         self.call_rates += other.call_rates;
     }
 }

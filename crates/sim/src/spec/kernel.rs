@@ -1,5 +1,6 @@
 //! Which kernels can be simulated: those that were released, up to the newest whose block layer was read.
 
+use seekwise_sched::Kernel;
 use seekwise_units::Version;
 
 /// Before it there was no block layer of this shape.
@@ -13,6 +14,14 @@ const LAST: [Version; 4] = [
     Version(4, 20, 0),
     Version(5, 19, 0),
 ];
+
+/// Whether direct reads and writes of a block device that pass a scheduler are dispatched by kblockd's worker: while they are submitted one by
+/// one and no plug holds them. Linux block/blk-mq.c: blk_mq_submit_bio; block/fops.c: reads from 5.16 on (__blkdev_direct_IO_async), writes
+/// from 6.5 on (blkdev_write_iter); 6.10 gives each bio a plug (block/blk-core.c: __submit_bio). File systems' requests have one (iomap).
+pub fn by_worker(kernel: &Kernel, scheduler: &str) -> [bool; 2] {
+    let passes = scheduler != "none" && !kernel.at_least(6, 10, 0);
+    [(5, 16), (6, 5)].map(|(major, minor)| passes && kernel.at_least(major, minor, 0))
+}
 
 /// The error is one sentence, with what to write instead.
 pub fn is_modelled(version: Version) -> Result<(), String> {

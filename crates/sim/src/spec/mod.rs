@@ -22,6 +22,7 @@ pub mod kernel;
 pub mod programs;
 pub mod traced;
 
+use seekwise_sched::Kernel;
 use seekwise_units::Sectors;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -51,6 +52,16 @@ pub struct TrialSpec {
     /// Keep a trace of at most this many events.
     #[serde(default)]
     pub trace_events_max: usize,
+}
+
+impl TrialSpec {
+    /// Whether a kernel's worker dispatches direct reads, and writes, of its drive.
+    pub fn by_worker(&self, kernel: &Kernel) -> [bool; 2] {
+        // md's members are not reached by the program's own bios, and those of files have a plug.
+        let of_drive = self.device.array.is_none() && self.cache.is_none() && self.files.is_none();
+        let may = of_drive && !self.host.synchronous_dispatch;
+        kernel::by_worker(kernel, &self.queue.scheduler).map(|by_worker| may && by_worker)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -135,9 +146,9 @@ pub struct HostSpec {
     pub processors: Option<u32>,
     /// Cores that the processes may use, each simulated with run queue, hardware queue and waiting for locks (`crates/sim/src/cores/`).
     pub cores: Option<u32>,
-    /// With `cores`: requests that pass a scheduler are dispatched by a kernel worker, as where direct I/O is submitted without waiting.
+    /// Who submits a direct request dispatches it, under a kernel that was changed so, or in a plug: no kernel's worker does ([`kernel::by_worker`]).
     #[serde(default)]
-    pub kernel_worker: bool,
+    pub synchronous_dispatch: bool,
     pub user_ns: Option<u64>,
     pub submit_ns: Option<u64>,
     pub interrupt_ns: Option<u64>,

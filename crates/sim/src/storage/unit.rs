@@ -1,5 +1,6 @@
-//! What the host's queue has below it: a drive, or a controller with drives inside.
+//! What the host's queue has below it: a drive, a controller with drives inside, or the disk of a guest.
 
+use super::served::Served;
 use seekwise_controller::Controller;
 use seekwise_device::Drive;
 
@@ -8,6 +9,11 @@ use seekwise_device::Drive;
 pub enum StorageUnit {
     Drive(Drive),
     Controller(Box<Controller>),
+    Guest(Box<Served<Drive>>),
 }
 
-seekwise_device::device_is_one_of!(StorageUnit { Drive, Controller });
+seekwise_device::device_is_one_of!(StorageUnit {
+    Drive,
+    Controller,
+    Guest
+});

@@ -198,7 +198,7 @@ fn cores_spec(scheduler: &str, ios: u64, seed: u64) -> Value {
         "seed": seed,
         "device": {"model": "samsung_980_pro_1tb/preconditioned"},
         "queue": {"scheduler": scheduler, "kernel": "6.1"},
-        "host": {"cores": 10},
+        "host": {"cores": 10, "synchronous_dispatch": true},
         "phases": [{"operation": "rand_read", "runtime_ns": (ios * 1_000_000_000 / RATE).max(1), "jobs": [
             {"threads": 256, "pattern": "random", "block_bytes": 4096}]}],
     })

@@ -120,7 +120,12 @@ impl DirectThreads {
         let now = engine.now;
         let thread = &self.threads[index as usize];
         let processor = thread.plan.processor;
-        let cost = thread.plan.cost;
+        let mut cost = thread.plan.cost;
+        // A task with more under way sleeps only where its processor has nothing to do (Linux fs/aio.c: read_events looks for ends before it waits).
+        if thread.in_flight > 0 && engine.processors.is_busy(processor, now) {
+            engine.jobs[thread.plan.job as usize].unwoken += 1;
+            cost.wake = Nanos::ZERO;
+        }
         let Pace::Closed { think, .. } = thread.plan.pace else {
             return engine.processors.book(processor, now, cost.to_return());
         };

@@ -180,7 +180,8 @@ fn simulate(machine: &Machine, run: &Run, seed: u64) -> Result<Outcome, String> 
         drives: run.drives,
         groups,
         costs: machine.costs,
-        worker: false,
+        // The source's kernel submits synchronously.
+        worker: [false; 2],
         ramp,
         span,
         seed,
