@@ -44,11 +44,11 @@ class VirtioDisk(Device):
     kind, name = "virtio", "vda"
 
 
-def test_a_virtio_disk_is_simulated_by_an_ssd_that_is_named_as_standing_in_for_it(capsys, monkeypatch):
+def test_a_virtio_disk_is_simulated_by_a_guests_disk_that_is_named_as_standing_in_for_it(capsys, monkeypatch):
     monkeypatch.setattr(Target, "leaves", (VirtioDisk(),))
     with pytest.raises(MissingError):
         _tune_unprivileged.answer(Request(), Target())
-    assert "an SSD in place of vda, without exits to the host" in capsys.readouterr().out
+    assert "a guest's disk over a server's NVMe SSD in place of vda" in capsys.readouterr().out
 
 
 def test_a_folder_that_only_root_may_write_gets_the_same_answer(monkeypatch):
