@@ -324,29 +324,34 @@ fn an_ssd_slows_down_when_its_fast_cache_is_full() {
     assert!(fresh > 3000.0 && full < 1900.0, "{fresh} then {full}");
 }
 
+/// 4 KiB a second at depth 128, all over the drive.
+fn random_writes(model: &Model) -> f64 {
+    let mut drive = Drive::new(model, 0).unwrap();
+    let load = Load {
+        pattern: Pattern::Random,
+        kind: CommandKind::Write {
+            force_unit_access: false,
+        },
+        block: Sectors(8),
+        depth: 128,
+        first: Lba(0),
+        span: drive.capacity(),
+        turnaround: Nanos::from_micros(2),
+        core: Nanos::ZERO,
+        warm_up: 50_000,
+        commands: 100_000,
+        seed: 0,
+    };
+    run(&mut drive, Nanos::ZERO, &load).iops()
+}
+
 #[test]
 fn random_writes_to_an_aged_drive_pay_for_copying() {
     let rate = |aged: f64, spare: f64| {
         let mut model = Model::shipped("samsung_pm9a3").unwrap();
         model.set("aged", aged).unwrap();
         model.set("spare_fraction", spare).unwrap();
-        let mut drive = Drive::new(&model, 0).unwrap();
-        let load = Load {
-            pattern: Pattern::Random,
-            kind: CommandKind::Write {
-                force_unit_access: false,
-            },
-            block: Sectors(8),
-            depth: 128,
-            first: Lba(0),
-            span: drive.capacity(),
-            turnaround: Nanos::from_micros(2),
-            core: Nanos::ZERO,
-            warm_up: 50_000,
-            commands: 100_000,
-            seed: 0,
-        };
-        run(&mut drive, Nanos::ZERO, &load).iops()
+        random_writes(&model)
     };
     let (fresh, aged, spacious) = (rate(0.0, 0.12), rate(1.0, 0.12), rate(1.0, 0.5));
     assert!(fresh > 3.0 * aged, "{fresh} against {aged}");
@@ -357,25 +362,7 @@ fn random_writes_to_an_aged_drive_pay_for_copying() {
 /// 4 KiB at depth 128, k/s: heise and Intel sheets (tests/reference/devices.toml: iops_write_4k_steady).
 #[test]
 fn preconditioned_server_drives_write_at_random_as_their_data_sheets_say() {
-    let rate = |id: &str| {
-        let mut drive = Drive::new(&Model::shipped(id).unwrap(), 0).unwrap();
-        let load = Load {
-            pattern: Pattern::Random,
-            kind: CommandKind::Write {
-                force_unit_access: false,
-            },
-            block: Sectors(8),
-            depth: 128,
-            first: Lba(0),
-            span: drive.capacity(),
-            turnaround: Nanos::from_micros(2),
-            core: Nanos::ZERO,
-            warm_up: 50_000,
-            commands: 100_000,
-            seed: 11,
-        };
-        run(&mut drive, Nanos::ZERO, &load).iops()
-    };
+    let rate = |id: &str| random_writes(&Model::shipped(id).unwrap());
     for (id, published) in [
         ("samsung_pm9a3", 200_000.0),
         ("intel_p5510", 170_000.0),

@@ -373,6 +373,28 @@ fn direct(kernel: &str, scheduler: &str, percent: u64, change: &dyn Fn(&mut Valu
 }
 
 #[test]
+fn a_task_that_has_more_under_way_is_not_woken() {
+    let at = |depth: u64| {
+        let job = json!({"pattern": "random", "block_bytes": 4096, "depth": depth, "ios": 20_000});
+        let done = phase(&json!({
+            "seed": 1, "device": {"model": "null"}, "queue": {"scheduler": "none", "kernel": "6.12"},
+            "phases": [{"operation": "all", "jobs": [job]}],
+        }));
+        let each = |of: &Value| of.as_f64().unwrap() / 20_000.0;
+        (
+            each(&done["elapsed_ns"]),
+            each(&done["cpu"]["system_s"]) * 1e9,
+        )
+    };
+    // Of one processor, in ns: 500 the program's, 1,000 to submit, 1,220 an interrupt, 3,300 to be woken. The program's and the interrupt are no system time.
+    let ((alone, system), (many, less)) = (at(1), at(64));
+    assert!((6_020.0..6_100.0).contains(&alone), "{alone}");
+    assert!((2_720.0..2_760.0).contains(&many), "{many}");
+    assert!((system - 4_300.0).abs() < 10.0, "{system}");
+    assert!((1_000.0..1_050.0).contains(&less), "{less}");
+}
+
+#[test]
 fn a_kernels_worker_dispatches_what_no_plug_holds_from_5_16_to_6_9() {
     let plain = |_: &mut Value| ();
     let submits = direct("5.15", "mq-deadline", 100, &plain);

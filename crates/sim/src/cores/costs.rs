@@ -3,6 +3,7 @@
 //! Every number is one of three kinds, and says so: *fitted* to rows of `given.csv` with one process or one core, *chosen* from what is known
 //! of kernel and hardware, or nothing at all of the kind: how several cores share a lock is foretold from them.
 
+use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Kernel;
 use seekwise_units::Nanos;
 
@@ -28,13 +29,14 @@ pub struct HostCosts {
 
 impl Default for HostCosts {
     fn default() -> Self {
+        let light = CpuCost::light();
         Self {
             // Fitted: one process that saturates a core without scheduler, 354 to 383 k/s (depth, one core; processes and depth); how the
             // sum is divided is chosen.
-            submit: Nanos(1_500),
-            interrupt: Nanos(1_220),
+            submit: light.user + light.submit,
+            interrupt: light.interrupt,
             // Fitted: 16 processes of depth 1 on one core, 162 k/s; 256 of them, 120 k/s (processes, one core).
-            switch: Nanos(3_300),
+            switch: light.wake,
             switch_cold: Nanos(530),
             cached_processes: 16,
             // Chosen: of the 0.58 us that mq-deadline and the 0.7 us that kyber cost more than none on one core.

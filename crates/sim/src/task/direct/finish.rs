@@ -121,8 +121,10 @@ impl DirectThreads {
         let thread = &self.threads[index as usize];
         let processor = thread.plan.processor;
         let mut cost = thread.plan.cost;
-        // A task with more under way sleeps only where its processor has nothing to do (Linux fs/aio.c: read_events looks for ends before it waits).
-        if thread.in_flight > 0 && engine.processors.is_busy(processor, now) {
+        // A task that does more than one thing at once sleeps only where its processor has nothing to do (Linux fs/aio.c: read_events looks for ends
+        // before it waits).
+        let one_at_once = matches!(thread.plan.pace, Pace::Closed { depth: 1, .. });
+        if !one_at_once && engine.processors.is_busy(processor, now) {
             engine.jobs[thread.plan.job as usize].unwoken += 1;
             cost.wake = Nanos::ZERO;
         }
