@@ -114,7 +114,8 @@ def _classes(group: str | None, *, as_rules: bool, everything: bool, as_json: bo
             say("", out)
             print_lines(classes.reasons(choice), out)
     say("", out)
-    print_lines([*classes.quicker(choices), *classes.CAUTIONS[: 2 if everything else 1]], out)
+    shown = None if everything else 1
+    print_lines([*classes.quicker(choices)[:shown], *classes.CAUTIONS[:shown]], out)
     again = f"seekwise advise --classes{f' --for {group}' if group else ''}"
     say(f"next: {invocation.line(again)} --print udev{'' if everything else ' # reasons: --all'}", out)
 

@@ -121,7 +121,7 @@ def _stored() -> dict[str, Any]:
 
 def class_of(device: BlockDevice) -> DriveClass | None:
     """None of what a controller hides, and of transports that no class covers."""
-    name: str | None = None
+    name = ""
     if isinstance(device.details.get("controller"), dict):
         return None
     if device.name.startswith("dm-") or device.kind == "md":
@@ -195,8 +195,10 @@ def choice(name: str, group: str | None = None) -> ClassChoice:
             name, KEPT, tuple(scheduler for scheduler, _ in about.defaults), None, "", None, None, None, "mechanism",
             about.instead or f"no figures ship for {group}", known, _rule(about, []),
         )  # fmt: skip
-    settings = tuple(dict.fromkeys(picked.setting for picked in chosen))
-    keeps = len(about.defaults) > 1 and not any(picked.changes for picked in chosen)
+    # What one machine gains, another may lose: a fleet keeps the kernel's choice until a second one was seen.
+    changes = any(picked.changes for picked in chosen)
+    keeps = (is_lone := changes and len(parts) == 1) or (len(about.defaults) > 1 and not changes)
+    settings = () if is_lone else tuple(dict.fromkeys(picked.setting for picked in chosen))
     worst = max(chosen, key=lambda picked: picked.regret_high)
     quick = [found for decision in decided if (found := decision.by_purpose.get("responsive")) is not None]
     other = next((picked for picked in quick if picked.changes and picked.setting not in settings), None)
@@ -204,7 +206,8 @@ def choice(name: str, group: str | None = None) -> ClassChoice:
     return ClassChoice(
         name, KEPT if keeps else " / ".join(settings), tuple(scheduler for scheduler, _ in about.defaults), other_name,
         _price(decided[0], other_name, about.defaults[0][0]) if other_name else "",
-        chosen[0].expected_gain, worst.expected_regret, worst.regret_high, _sure(known, worst), _why(chosen, about), known,
+        0.0 if is_lone else chosen[0].expected_gain, None if is_lone else worst.expected_regret, None if is_lone else worst.regret_high,
+        "weak" if is_lone else _sure(known, worst), ("one machine is too few for a change; there " if is_lone else "") + _why(chosen, about), known,
         _rule(about, [] if keeps else [picked.setting for picked in chosen]), decided[0].judged, tuple(chosen),
     )  # fmt: skip
 
@@ -255,8 +258,7 @@ def _much(log_ratio: float) -> str:
 
 def _why(chosen: Sequence[Choice], about: DriveClass) -> str:
     first = chosen[0]
-    if any(picked.changes for picked in chosen):
-        best = next(picked for picked in chosen if picked.changes)
+    if best := next((picked for picked in chosen if picked.changes), None):
         most = f", most in “{best.gains[0].title}”" if best.gains else ""
         return f"expected {100 * best.expected_gain:.0f} % better than {about.defaults[0][0]}{most}"
     if first.expected_regret < 0.005:
@@ -331,8 +333,7 @@ CAUTIONS = (
 
 def groups() -> tuple[str, ...]:
     """Groups of uses that figures ship for."""
-    known = dict.fromkeys(figure["group"] for figure in _stored()["figures"].values())
-    return tuple(group for group in known if group != LIMITS)
+    return tuple(dict.fromkeys(each["group"] for each in _stored()["figures"].values() if each["group"] != LIMITS))
 
 
 def headline(answers: Sequence[ClassChoice], group: str | None = None) -> str:
@@ -342,9 +343,9 @@ def headline(answers: Sequence[ClassChoice], group: str | None = None) -> str:
         whom.setdefault(advice.scheduler, []).extend(_PLURAL[advice.drive_class].split(", "))
     most = sorted((name for name in whom if name != KEPT), key=lambda name: -len(whom[name]))
     said = [f"{name} for {listed(whom[name])}" for name in most]
-    left = f"leave {listed(whom[KEPT])} to the kernel" if KEPT in whom else ""
+    left = [f"leave {listed(whom[KEPT])} to the kernel"] if KEPT in whom else []
     start = f"Where {group} counts most, make the default" if group else "Make the default"
-    return f"{start} {'; '.join(said)}" + (f"; {left}." if left else ".")
+    return f"{start} {'; '.join([*said, *left])}."
 
 
 _PLURAL = {
