@@ -129,9 +129,11 @@ impl ReadAhead {
     /// `page` is not cached and `wanted` pages from it on are asked for. `cached_before`: cached pages right before `page`.
     pub fn on_miss(&mut self, page: Page, wanted: u64, cached_before: u64) -> Window {
         if self.pages_max == 0 {
+            // The kernel then reads the one page that is missing, however long the call (mm/filemap.c, and from 5.10 on mm/readahead.c:
+            // req_count = 1).
             return Window {
                 start: page,
-                pages: wanted,
+                pages: 1,
                 mark: None,
             };
         }
@@ -330,9 +332,9 @@ mod tests {
     }
 
     #[test]
-    fn no_read_ahead_reads_only_what_is_wanted() {
+    fn no_read_ahead_reads_page_by_page() {
         let mut state = ReadAhead::new(ReadAheadGeneration::Linux2_6_32, 0);
-        assert_eq!(state.on_miss(0, 16, 0).pages, 16);
+        assert_eq!(state.on_miss(0, 16, 0).pages, 1);
         assert_eq!(state.on_mark(3, 1, Some(4)), None);
     }
 }
