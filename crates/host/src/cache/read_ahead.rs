@@ -48,6 +48,16 @@ pub struct Window {
     pub mark: Option<Page>,
 }
 
+impl Window {
+    fn exactly(start: Page, pages: u64) -> Self {
+        Self {
+            start,
+            pages,
+            mark: None,
+        }
+    }
+}
+
 /// Read-ahead state of one open file.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadAhead {
@@ -56,6 +66,8 @@ pub struct ReadAhead {
     pages_max: u64,
     /// Pages of the device's largest request.
     request_pages: u64,
+    /// Random access was advised (FMODE_RANDOM): exactly what is asked for.
+    is_random: bool,
     start: Page,
     size: u64,
     ahead: u64,
@@ -86,6 +98,7 @@ impl ReadAhead {
             generation,
             pages_max,
             request_pages: 0,
+            is_random: false,
             start: 0,
             size: 0,
             ahead: 0,
@@ -99,16 +112,22 @@ impl ReadAhead {
     }
 
     /// `pages`: of the device's largest request (`max_sectors_kb`).
-    pub fn with_requests(self, pages: u64) -> Self {
-        Self {
-            request_pages: pages,
-            ..self
-        }
+    pub fn with_requests(mut self, pages: u64) -> Self {
+        self.request_pages = pages;
+        self
     }
 
     /// The same with another limit.
     pub fn of_pages(&self, pages_max: u64) -> Self {
-        Self::new(self.generation, pages_max).with_requests(self.request_pages)
+        let mut state = Self::new(self.generation, pages_max).with_requests(self.request_pages);
+        state.is_random = self.is_random;
+        state
+    }
+
+    /// The same after posix_fadvise(POSIX_FADV_RANDOM).
+    pub fn random(mut self) -> Self {
+        self.is_random = true;
+        self
     }
 
     /// Pages of a window for a call that asks for `wanted` more.
@@ -128,14 +147,10 @@ impl ReadAhead {
 
     /// `page` is not cached and `wanted` pages from it on are asked for. `cached_before`: cached pages right before `page`.
     pub fn on_miss(&mut self, page: Page, wanted: u64, cached_before: u64) -> Window {
-        if self.pages_max == 0 {
-            // The kernel then reads the one page that is missing, however long the call (mm/filemap.c, and from 5.10 on mm/readahead.c:
-            // req_count = 1).
-            return Window {
-                start: page,
-                pages: 1,
-                mark: None,
-            };
+        if self.is_random || self.pages_max == 0 {
+            // Without read-ahead the kernel reads the one page that is missing, however long the call and whatever was advised (mm/filemap.c, and
+            // from 5.10 on mm/readahead.c: req_count = 1).
+            return Window::exactly(page, if self.pages_max == 0 { 1 } else { wanted });
         }
         let max = self.most(wanted);
         if page != 0
@@ -151,11 +166,7 @@ impl ReadAhead {
         if !(begins || follows || wanted > max) {
             if self.generation < ReadAheadGeneration::Linux2_6_32 || cached_before <= wanted {
                 // Random: exactly what is asked for; the state stays for the stream that may go on.
-                return Window {
-                    start: page,
-                    pages: wanted,
-                    mark: None,
-                };
+                return Window::exactly(page, wanted);
             }
             // Context: the pages before tell of a stream that this file's state has forgotten.
             let history = if cached_before >= page {
@@ -181,7 +192,7 @@ impl ReadAhead {
     /// The reader came to the marked `page`. `uncached`: the first page after it that is not cached, None when the next `pages_max`
     /// are all there. None: nothing is to be read.
     pub fn on_mark(&mut self, page: Page, wanted: u64, uncached: Option<Page>) -> Option<Window> {
-        if self.pages_max == 0 {
+        if self.is_random || self.pages_max == 0 {
             return None;
         }
         let max = self.most(wanted);
@@ -335,6 +346,10 @@ mod tests {
     fn no_read_ahead_reads_page_by_page() {
         let mut state = ReadAhead::new(ReadAheadGeneration::Linux2_6_32, 0);
         assert_eq!(state.on_miss(0, 16, 0).pages, 1);
+        assert_eq!(state.random().on_miss(0, 16, 0).pages, 1);
+        let mut advised = state.of_pages(32).random();
+        assert_eq!(advised.on_miss(0, 16, 0).pages, 16);
+        assert_eq!(advised.on_mark(3, 1, Some(4)), None);
         assert_eq!(state.on_mark(3, 1, Some(4)), None);
     }
 }

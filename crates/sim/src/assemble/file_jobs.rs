@@ -148,7 +148,7 @@ impl OnFiles<'_> {
                 (true, _) => *read_ahead,
                 // fio announces how it will read (posix_fadvise): in order doubles the read-ahead, at random there is none.
                 (false, true) => read_ahead.of_pages(2 * window),
-                (false, false) => read_ahead.of_pages(0),
+                (false, false) => read_ahead.random(),
             };
             job_plan(job, read_ahead)
         };
