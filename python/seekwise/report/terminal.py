@@ -214,7 +214,7 @@ def _print_question_table(content: ReportContent, console: Console, *, everythin
         return room - sum(map(len, columns(table.heads, [table.rows[place] for place in places], WIDTH, 1)))
 
     places: Sequence[int] = range(len(table.rows))
-    while not everything and table.brief and len(places) > 1 and left_with(places) < 0:
+    while not everything and table.brief and len(places) > ROWS_LEAST and left_with(places) < 0:
         places = places[:-1] if len(places) <= len(table.brief) else table.brief
     rows, last = [], ""
     for row in (table.rows[place] for place in places):

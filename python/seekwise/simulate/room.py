@@ -26,9 +26,10 @@ def check(plan: Plan, capacity: Capacity) -> None:
             room, needed = known[place], needed_bytes(combination.load)
             if room is not None and needed > room:
                 array = "".join(f", {name} = {value}" for name, value in built)
+                parts = (combination.load, *combination.load.beside)
+                files = [f"{part.threads} × {part.size_bytes / 1e9:.4g} GB of load {part.name}" for part in parts]
                 raise UsageError(
-                    f"{combination.load.threads} × {combination.load.size_bytes / 1e9:.3g} GB of load {combination.load.name} do not fit on "
-                    f"the {room / 1e9:.4g} GB of system {combination.system}{array}",
+                    f"{' and '.join(files)} do not fit on the {room / 1e9:.4g} GB of system {combination.system}{array}",
                     hint="a smaller `size` or fewer `threads`: each thread has a region of its own",
                 )
 

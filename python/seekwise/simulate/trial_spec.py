@@ -214,24 +214,22 @@ def cache_spec(limit_bytes: int | None, values: Mapping[str, Value]) -> dict[str
 
 def phase_spec(load: Load, options: Mapping[str, Value], step: PlannedPhase) -> Spec:
     """One operation of a load on regions of a device. `options`: where these lie, as a system says."""
-    job = job_spec(step.operation, step.operation, load)
-    if options.get("whole_drive"):
-        # Every thread reaches the whole drive, as on a raw device.
-        job["own_regions"] = False
-    else:
-        # Every thread has a file of its own; files lie one after the other, as on a fresh file system.
-        job |= {"own_regions": True, "region_bytes": load.threads * load.size_bytes}
+    # Every thread reaches the whole drive, as on a raw device; or it has a file of its own, one after the other, as on a fresh file system.
+    whole = bool(options.get("whole_drive"))
+    behind = load.threads * load.size_bytes
+    job = job_spec(step.operation, step.operation, load) | {"own_regions": not whole}
+    job |= {} if whole else {"region_bytes": behind}
     job |= {key: options[key] for key in ("region_start_bytes", "region_bytes") if key in options}
     jobs = [job]
     phase: dict[str, object] = {"operation": step.operation, "jobs": jobs}
     if step.runtime_s is not None:
         phase["runtime_ns"] = round(step.runtime_s * 1e9)
     else:
-        ios = step.ios_per_thread
-        job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
-    behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
+        job["ios"] = step.ios_per_thread or max(1, load.size_bytes // load.block_bytes)
+    behind += int(options.get("region_start_bytes", 0))
     for other, other_job in zip(load.beside, background_jobs(load), strict=True):
-        jobs.append(other_job | {"region_start_bytes": behind})
+        place = {"own_regions": False, "region_bytes": None} if whole else {"region_start_bytes": behind}
+        jobs.append(other_job | place)
         behind += other.threads * other.size_bytes
     return phase
 

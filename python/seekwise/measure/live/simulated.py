@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from seekwise import invocation, schedulers, suggestion
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.errors import UsageError
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import decided, is_enough
 from seekwise.linux.facts import kernel_version
@@ -161,7 +161,7 @@ def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
         results = use_programs.simulated(f"[{','.join(texts)}]", processors)
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
-                raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
+                raise UsageError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
             period_record = _record(run, use, number, candidate, result["phases"][-1])
             # One of each is enough to be simulated again, request by request; recordings of programs are too large to
             # be kept with it.

@@ -103,7 +103,7 @@ def parse_drives(text: str) -> tuple[int, ...]:
 
 def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], survives_least: int) -> tuple[Array, ...]:
     """Every array that can be built and survives enough; UsageError if there is none."""
-    arrays = []
+    arrays, refused = [], {}
     for level in levels:
         for count in drives:
             if level == "raid1" and count > MIRRORED_MOST:
@@ -113,7 +113,8 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
                     model.system, {"raid_level": level, "drives": count}, seed=0, phases=[phase_of([], 0.1)]
                 )
                 known = trial_spec.describe(spec)["array"]
-            except UsageError:
+            except UsageError as error:
+                refused[error.message] = level
                 continue
             array = Array(
                 level, count, int(known["capacity_bytes"]), int(known["survives_failures"]), known["rebuild_s"]
@@ -121,6 +122,9 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
             if array.survives >= survives_least:
                 arrays.append(array)
     if not arrays:
+        if len(refused) == 1 and len(levels) > 1:
+            # One reason for all levels is about the drive.
+            raise UsageError(next(iter(refused)), hint="another drive model: `seekwise explain models` lists them")
         counts = str(drives[0]) if len(drives) == 1 else f"{drives[0]} to {drives[-1]}"
         what = "can be built" if survives_least == 0 else f"survives {failures_text(survives_least)}"
         raise UsageError(
