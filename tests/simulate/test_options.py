@@ -4,6 +4,7 @@ import pytest
 
 from seekwise import drive_names
 from seekwise.errors import UsageError
+from seekwise.measure.live import simulated
 from seekwise.measure.live.candidates import parse_vary
 from seekwise.simulate.design import space
 from seekwise.simulate.simulated import SimulatedBackend
@@ -68,6 +69,23 @@ def test_rmw_level_may_be_varied():
     assert described('drives = 6\nraid_level = "raid6"', settings="rmw_level = [0, 1, 2]")
     with pytest.raises(UsageError, match="rmw_level"):
         described('drives = 6\nraid_level = "raid6"', settings="rmw_level = [3]")
+
+
+def test_no_depth_is_varied_of_drives_without_one():
+    """What was advised could not be set: NVMe has no `device/queue_depth`. A guest's disk may be a SCSI one."""
+    depths = "queue_depth = [1, 31]"
+    assert described("", "exos_x18", depths) and described("", "samsung_pm9a3/virtio", depths)
+    with pytest.raises(UsageError, match="samsung_pm9a3 is an NVMe drive, which has no `queue_depth`"):
+        described("", settings=depths)
+    with pytest.raises(UsageError, match="which has no `queue_depth`"):
+        simulated.candidates(model_of("samsung_pm9a3/preconditioned", "6.1"), {"queue_depth": [1, 31]})
+
+
+def test_nothing_rebuilds_raid_0():
+    array = 'drives = 4\nraid_level = "{}"\noptions = {{ sync_action = "recover" }}'
+    assert described(array.format("raid0"), settings='raid_level = ["raid0", "raid5"]\nsync_speed_max = [20000]')
+    with pytest.raises(UsageError, match="RAID 0 has no copies, so nothing rebuilds or checks it"):
+        described(array.format("raid0"))
 
 
 def test_an_edition_that_a_drive_lacks_names_those_that_have_it():
