@@ -1,11 +1,16 @@
 """What `options` of a simulated system may be: each value of its kind, and nothing that would be ignored."""
 
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 
 from seekwise import drive_names
+from seekwise.cli.main import cli
 from seekwise.errors import UsageError
 from seekwise.measure.live import simulated
 from seekwise.measure.live.candidates import parse_vary
+from seekwise.simulate import setup_lines
 from seekwise.simulate.design import space
 from seekwise.simulate.simulated import SimulatedBackend
 from seekwise.simulate.use_trials import model_of
@@ -106,3 +111,21 @@ def test_run_knows_what_storage_is_built_of():
     with pytest.raises(UsageError) as error:
         parse_vary(["drive=3"], builds=True)
     assert error.value.hint == "did you mean `drives`?"
+
+
+def test_commands_and_the_plan_say_what_was_simulated(tmp_path, monkeypatch):
+    """The bitmap's chunk, `rmw_level` and half of the array stood in no command; the plan said 64 MiB per thread."""
+    array = 'drives = 6\nraid_level = "raid6"\noptions = { bitmap = "internal-1g", rmw_level = 2 }'
+    text = STUDY.format(drive="exos_x18", more=array, settings=NONE).replace("runtime", "reach = 0.5\nruntime")
+    study = loads(text, "asked.toml")
+    commands = "\n".join(setup_lines.create(study.system[0], None).split(" --"))
+    assert "bitmap=internal\nbitmap-chunk=1G" in commands
+    assert "size=50%" in setup_lines.fio_job(study.workload[0])
+    monkeypatch.chdir(tmp_path)
+    path = Path("asked.toml")
+    path.write_text(text)
+    said = CliRunner().invoke(cli, ["run", str(path), "--setup"]).output
+    assert "echo 2 > /sys/block/md0/md/rmw_level" in said
+    said = CliRunner().invoke(cli, ["run", str(path), "--dry-run"]).output
+    assert "over 50 % of the smallest array or drive" in said and "per thread" not in said
+    assert "order: 5 repetitions" in said

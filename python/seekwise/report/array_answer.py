@@ -203,7 +203,7 @@ def shortened_front(answer: DesignChoice) -> list[ArrayResult]:
 def _how(asked: kept.Asked) -> str:
     return (
         f"Simulated: {asked.title}, Linux {asked.kernel}; random requests reach {capacity_text(asked.data_bytes)}. "
-        f"{asked.combinations:,} combinations in {asked.trials} trials."
+        f"{asked.combinations:,} combinations in {asked.trials:,} trials."
     )
 
 
