@@ -129,3 +129,10 @@ def test_commands_and_the_plan_say_what_was_simulated(tmp_path, monkeypatch):
     said = CliRunner().invoke(cli, ["run", str(path), "--dry-run"]).output
     assert "over 50 % of the smallest array or drive" in said and "per thread" not in said
     assert "order: 5 repetitions" in said
+
+
+def test_files_are_in_a_control_group_too():
+    """The note of each comparison with bfq advises the option, which was refused with a file system."""
+    assert described('options = { filesystem = "ext4", cgroup = true }', "exos_x18")
+    with pytest.raises(UsageError, match="system s takes no option `cores`"):
+        described('options = { filesystem = "ext4", cores = 2 }')
