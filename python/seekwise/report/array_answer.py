@@ -174,6 +174,7 @@ def table(answer: DesignChoice) -> QuestionTable:
             for row in answer.rows
         ],
         caption="CPU: host time per request.",
+        has_storage_above=False,
         brief=tuple(place for place, row in enumerate(answer.rows) if row in brief),
         values=dict(
             enumerate(
