@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 
-from seekwise import drive_names, suggestion
+from seekwise import _core, drive_names, suggestion
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
 from seekwise.workload.study.factors import Value
@@ -40,13 +41,30 @@ def check(system: System, study: Study) -> None:
         raise UsageError(f"{place}: `drives_beside` needs `cores`", hint="for example: cores = 4, drives_beside = 4")
     if system.controller is not None:
         return
+    check_depth(str(system.drive), study.factor_names())
     ignored = [name for name in ARRAY_OPTIONS if options.get(name) not in (None, "none", 0)]
     levels = {values.get("raid_level", system.raid_level) for values in arrays.combinations(study)}
     if ignored and not arrays.is_array(system, study):
         raise UsageError(f"{place}: `{ignored[0]}` is about an array, and it is one drive", hint="name a `raid_level`")
+    if "sync_action" in options and levels <= {*arrays.UNPROTECTED}:
+        raise UsageError(f"{place}: RAID 0 has no copies, so nothing rebuilds or checks it", hint="name another level")
     for name in OF_PARITY:
         if name in options and not levels & PARITY:
             raise UsageError(f"{place}: `{name}` is about RAID 5 and 6", hint="leave it out, or name such a level")
+
+
+def has_depth(drive: str) -> bool:
+    """Whether the kernel has a `device/queue_depth` of it, which is SCSI's: not of NVMe."""
+    return drive.endswith("/virtio") or json.loads(_core.drive_model(drive))["attachment"] != "nvme"
+
+
+def check_depth(drive: str, varied: Collection[str]) -> None:
+    """UsageError where a depth is varied that the drive does not have."""
+    if "queue_depth" in varied and not has_depth(drive):
+        raise UsageError(
+            f"{drive} is an NVMe drive, which has no `queue_depth`",
+            hint="how many requests it gets at once the program decides: `iodepth` of a study's load",
+        )
 
 
 def drive_parameters(system: str, options: Mapping[str, Value], others: Collection[str]) -> dict[str, float]:

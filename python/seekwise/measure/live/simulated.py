@@ -25,7 +25,7 @@ from seekwise.measure.live.candidates import Candidates, product
 from seekwise.measure.live.open_run import OpenRun
 from seekwise.measure.live.record import OPERATIONS
 from seekwise.measure.live.stretch import Counters, Period, Stretch
-from seekwise.simulate import trial_spec, use_programs
+from seekwise.simulate import options, trial_spec, use_programs
 from seekwise.simulate.made import WITHOUT_EFFECT
 from seekwise.simulate.spec import PhaseAnswer
 from seekwise.simulate.use_trials import Model, phase_of, phases_of_use, spec_of_use
@@ -59,6 +59,7 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             f"the simulator ignores {', '.join(idle)}: every value would give the same figures",
             hint=f"measure it: `{invocation.line(f'sudo seekwise tune PATH --vary {idle[0]}=…')}`",
         )
+    options.check_depth(str(model.system.drive), wanted)
     known = list(schedulers.registry())
     for name in map(str, wanted.get("scheduler", ())):
         if name not in known:

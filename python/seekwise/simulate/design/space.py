@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seekwise.errors import UsageError
-from seekwise.simulate import trial_spec
+from seekwise.simulate import options, trial_spec
 from seekwise.simulate.use_trials import Model, phase_of
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.quantity import counted
@@ -143,8 +143,8 @@ def space_of(model: Model, arrays: tuple[Array, ...], *, reads_ahead: bool, chun
     """The space of these arrays of a drive."""
     probe = trial_spec.spec_of_trial(model.system, {}, seed=0, phases=[phase_of([], 0.1)])
     most = int(trial_spec.describe(probe)["settings"]["queue_depth"])
-    # One command at a time (NCQ off), or as many as the drive takes.
-    depths = tuple(dict.fromkeys((1, most)))
+    # One command at a time (NCQ off), or as many as the drive takes; NVMe has no such setting.
+    depths = tuple(dict.fromkeys((1, most))) if options.has_depth(str(model.system.drive)) else (most,)
     return Space(
         arrays, tuple(chunks) or CHUNKS_KIB, model.schedulers, depths, READ_AHEADS_KIB if reads_ahead else (0,)
     )
