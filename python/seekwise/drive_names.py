@@ -147,6 +147,15 @@ class DriveQuery:
         return said or next((FAMILIES[word] for word in sorted(self.words) if word in FAMILIES), None)
 
 
+def editions_hint(name: str) -> str:
+    """Which models have the edition that `name` asks for in vain; where none has, who lists what there is."""
+    edition = name.rpartition("/")[2]
+    having = [id for id in _core.drive_models() if edition in json.loads(_core.drive_model(id)).get("variants", {})]
+    if having and name.count("/") == 1:
+        return f"`/{edition}` exists of {', '.join(having)}"
+    return f"`seekwise explain {name.partition('/')[0]}` lists its editions"
+
+
 def find(name: str) -> str:
     """The id of the model that `name` means (an edition of it included). UsageError with the nearest where there is
     none."""
@@ -155,7 +164,7 @@ def find(name: str) -> str:
         identifier = str(json.loads(_core.drive_model(plain))["id"])
     except ValueError as error:
         if plain.partition("/")[0] in _core.drive_models():
-            raise UsageError(str(error), "`seekwise explain` of the model's name lists its editions") from None
+            raise UsageError(str(error), editions_hint(plain)) from None
     else:
         return plain if "/" in plain else identifier
     asked = read(plain)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from seekwise.cli import report, run
+from seekwise.cli import design, report, run
 from seekwise.errors import SeekwiseError, UsageError
 
 STUDY = """
@@ -75,3 +75,18 @@ def test_a_page_in_markdown_says_what_why_risk_and_undo(db, tmp_path):
     heads = [line for line in text.splitlines() if line.startswith("#")]
     assert heads == ["# Change of storage settings", "## What", "## Why", "## Risk", "## Undo"]
     assert "simulated" in text.lower() and "seekwise status" in text
+
+
+def test_a_page_about_a_new_array_says_that_making_it_loses_data(db, tmp_path):
+    asked = ("samsung_pm9a3", "--drives", "2", "--level", "raid1", "--for", "queries-and-log")
+    call(design.command, *asked, db=db)
+    call(report.command, "last", "--output", "change.md", db=db)
+    text = (tmp_path / "change.md").read_text()
+    assert "mdadm --create" in text and "what its drives hold is lost" in text and "No data is moved" not in text
+
+
+def test_a_page_in_markdown_is_of_one_run(db):
+    for name in ("one", "two"):
+        call(run.command, "study.toml", "--name", name, db=db)
+    with pytest.raises(UsageError, match=r"a report of several runs is an HTML page, not \.md"):
+        call(report.command, "one", "two", "--output", "two.md", db=db)

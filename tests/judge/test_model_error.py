@@ -52,7 +52,7 @@ def test_advice_says_what_was_held_against_measurements_and_what_was_not():
     assert list(model_notes(compared)) == [
         f"9 of 10 published gains are within {1 + interval:.2g}× (scheduler) of simulated ones",
         "layout: the model has not been held against measurements here",
-        "bfq is simulated without groups but for systems with `options = { cgroup = true }`; up to Linux 6.1 it may wait for one",
+        "bfq: without control groups unless `options = { cgroup = true }` is set",
     ]
     assert list(model_notes([{"nomerges": 0}, {"nomerges": 2}])) == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from dataclasses import replace
 
 from seekwise import number_text
@@ -134,7 +135,11 @@ def test_rows_hold_both_sides_of_an_exchange_and_are_never_cut():
     assert max(map(len, lines)) <= 80 and "…" not in "".join(lines)
     joined = " ".join(" ".join(lines).split())
     assert "2.9 s" in joined and "0.9" in joined and "starved" not in joined
-    assert row_lines(question, 5, 80)[-1].endswith(" more rows in the report")
+    assert re.search(r" more rows? in the report$", row_lines(question, 8, 80)[-1])
+    for room in range(20):
+        # A head above no row says nothing.
+        shown = row_lines(question, room, 80)
+        assert not shown or "desktop-copy" in " ".join(shown), room
 
 
 def test_each_figure_marks_what_is_advised_to_those_whom_it_is_about():

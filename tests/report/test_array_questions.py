@@ -284,6 +284,10 @@ def test_the_price_of_a_bitmap_is_said_of_the_whole_array_and_of_a_working_set(m
     assert (
         said is not None and "up to 99 % of random writes over the whole array, 13 % in a working set" in said.headline
     )
+    # Loads of one's own over half of the array are neither.
+    monkeypatch.setattr(bitmap, "rows", lambda _: compared(none=600.0, internal=520.0))
+    said = bitmap.advice([], ())
+    assert said is not None and "it costs up to 13 % of random writes and saves" in said.headline
     # A run that was ended before none ran knows no price.
     monkeypatch.setattr(bitmap, "rows", lambda _: compared(internal=3.0))
     assert bitmap.advice([], ()) is None

@@ -584,3 +584,25 @@ def test_everything_that_drive_health_lacks_is_said_at_once(monkeypatch, user, i
         not is_installed,
         user != 0,
     )
+
+
+def test_a_degraded_array_of_a_sos_report_is_said_by_proc_mdstat(tmp_path):
+    """Its folders hold queues only: what is missing, what fills it and what was read are as /proc/mdstat has them."""
+    sos = tmp_path / "sosreport-db01"
+    Files(sos).add(
+        {
+            "/sos_commands/kernel/uname_-a": "Linux db01 6.1.0-18-amd64 #1 SMP x86_64 GNU/Linux\n",
+            "/sys/block/sda/queue/scheduler": "none [mq-deadline] bfq\n",
+            "/sys/block/sda/queue/rotational": "1\n",
+            "/sys/block/md0/queue/read_ahead_kb": "6144\n",
+            "/proc/mdstat": "Personalities : [raid5]\nmd0 : active raid5 sdb1[4] sdd1[3] sdc1[2] sda1[0]\n"
+            "      11720658432 blocks super 1.2 level 5, 512k chunk, algorithm 2 [4/3] [U_UU]\n"
+            "      [==>....]  recovery = 12.6% (493234560/3906886144) finish=512.3min speed=111030K/sec\n",
+        }
+    )
+    answer = CliRunner().invoke(cli, ["doctor", "--root", str(sos)])
+    said = " ".join(answer.output.split())
+    assert answer.exit_code == 5
+    assert "md0 is degraded: 1 of 4 members is missing /proc/mdstat cost:" in said
+    assert "mdadm --detail /dev/md0" in said and "--add" not in said
+    assert "states of drives" in said and "states of arrays" not in said

@@ -220,3 +220,12 @@ def test_the_document_is_what_its_schema_says(tmp_path) -> None:
 def test_a_point_is_settings_of_a_study() -> None:
     point = Point(Array("raid1", 2, 1, 1, None), 0, "none", 4, 0)
     assert point.values == {"raid_level": "raid1", "drives": 2, "scheduler": "none", "queue_depth": 4}
+
+
+def test_a_screen_shows_more_of_the_pareto_front_than_the_recommended_array(tmp_path) -> None:
+    """The notes took the place of all other rows: the storage, for which lines were kept, stands above no design."""
+    db = ["--db", str(tmp_path / "runs.db")]
+    words = ["exos_x18", "--for", "queries-and-log", "--drives", "4..6", "--level", "raid10,raid5"]
+    shown = run(["design", *words, *db]).stdout.splitlines()
+    assert sum("chunk" in line and "TB" in line for line in shown[4:]) >= 2 and len(shown) <= 23
+    assert len(run(["results", "last", *db]).stdout.splitlines()) <= 23

@@ -301,7 +301,12 @@ impl Model {
                 model.guest = true;
                 Ok(model)
             }
-            Some((name, variant)) => Self::named(name)?.variant(variant),
+            Some((name, variant)) => match name.strip_suffix("/virtio") {
+                Some(store) => Err(ModelError(format!(
+                    "`/virtio` stands last: write `{store}/{variant}/virtio`"
+                ))),
+                None => Self::named(name)?.variant(variant),
+            },
             None => Self::named(name),
         }
     }
@@ -316,12 +321,12 @@ impl Model {
                 format!("it has {}", known.join(", "))
             };
             return Err(ModelError(format!(
-                "the drive model `{}` has no variant `{name}`; {known}",
+                "the drive model `{}` has no edition `{name}`; {known}",
                 self.id
             )));
         };
         self.parameters.extend(changes);
-        self.name = format!("{}, variant {name}", self.name);
+        self.name = format!("{}, edition {name}", self.name);
         self.variants.clear();
         self.check()?;
         Ok(self)

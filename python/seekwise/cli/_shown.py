@@ -14,7 +14,7 @@ from seekwise.cli import _output
 from seekwise.document import printed
 from seekwise.errors import SeekwiseError, reason
 from seekwise.number_text import some
-from seekwise.workload.study.quantity import bytes_text, time_text
+from seekwise.workload.study.quantity import bytes_text, counted, time_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,7 +92,10 @@ def plan_text(plan: Plan) -> list[str]:
     names = ", ".join(setting.label for setting in plan.settings)
     lines += ["", f"settings ({len(plan.settings)}): {names}", f"workloads ({len(plan.combinations)}):"]
     lines += [f"  {combination.key}  {_load_text(combination)}" for combination in plan.combinations]
-    lines += ["", f"order: {plan.repetitions} repetitions, {len(plan.trials)} trials, reference {plan.reference}"]
+    lines += [
+        "",
+        f"order: {counted(plan.repetitions, 'repetition')}, {len(plan.trials)} trials, reference {plan.reference}",
+    ]
     for repetition in range(1, plan.repetitions + 1):
         trials = [trial for trial in plan.trials if trial.repetition == repetition]
         if repetition > 2 and repetition < plan.repetitions:
@@ -123,7 +126,7 @@ def _load_text(combination: Combination) -> str:
     phases = ", ".join(phase.operation for phase in load.phases)
     bound = f"{time_text(load.phases[0].runtime_s)} each" if load.phases[0].runtime_s else "by amount"
     caches = "direct" if load.direct else f"buffered in {bytes_text(load.memory_limit_bytes or 0)} of memory"
-    return f"{phases}; {bound}; {bytes_text(load.size_bytes)} per thread; {caches}"
+    return f"{phases}; {bound}; {load.extent_text}; {caches}"
 
 
 def _trial_text(plan: Plan, trial: Trial) -> str:

@@ -74,6 +74,11 @@ def command(
     """
     if root != Path("/") and device is None:
         raise UsageError("--root belongs to --device", f"`seekwise advise --device / --root {root}`")
+    if purpose is not None and set(",=") & set(purpose) and not Path(purpose).exists():
+        raise UsageError(
+            f"`--for {purpose}`: advice is for one use, group or purpose at a time",
+            f"`seekwise tune PATH --for {purpose}` weighs them, and `seekwise advise` of that run without --for, too",
+        )
     if every_class:
         if device is not None or system is not None:
             raise UsageError("--classes asks about all machines", "leave --device and --system out")

@@ -155,7 +155,10 @@ def _not_examined(machine: Machine) -> dict[tuple[str, ...], str]:
         if not tree.is_folder("/sys/fs/cgroup"):
             held |= {io_limits: "limits of control groups"}
         if is_thin(machine):
-            held |= {array_state: "states of arrays", device_state: "and of drives", temperature: "temperatures", ncq: "NCQ", members: "members"}  # fmt: skip
+            held |= {device_state: "states of drives", temperature: "temperatures", ncq: "NCQ", members: "members"}
+            # What /proc/mdstat says of arrays is as good.
+            if not tree.text("/proc/mdstat"):
+                held |= {array_state: "states of arrays"}
         names = tuple(check.NAME for check in held)
         unseen = sorted(diskstats.disks_named(tree) - machine.stack.devices.keys())
         settings = f", nor the settings of {listed(unseen)}, which it names" if unseen else ""

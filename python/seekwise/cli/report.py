@@ -118,7 +118,7 @@ def path_of(output: Path, name: str) -> Path:
         return folder_made(output.parent) / output.name
     if output.suffix.strip(".").isalpha() and not output.exists():
         raise UsageError(
-            f"a report is an HTML page, not {output.suffix}",
+            f"a report{' of several runs' if output.suffix == '.md' else ''} is an HTML page, not {output.suffix}",
             hint=f"name it {output.with_suffix('.html')}, or make the folder first",
         )
     return folder_made(output) / _shown.page_name(name)

@@ -87,7 +87,7 @@ def command(
             )
         _go_on(resume, destroy, (address, workers), db, as_json)
         return
-    chosen, text = _opened(study, backend, system, program, parse_vary(vary))
+    chosen, text = _opened(study, backend, system, program, parse_vary(vary, builds=True))
     if setup:
         _dry_run.show_setup(chosen, as_json=as_json)
         return

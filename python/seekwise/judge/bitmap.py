@@ -90,6 +90,8 @@ class BitmapChoice:
     """Kinds that cost as much as the cheapest within the model's error."""
     resync_s: float | None
     """The longest after a crash without a bitmap."""
+    is_split: bool
+    """Whether writes over the whole array were compared and others, too."""
 
 
 def choose(table: Sequence[BitmapRow]) -> BitmapChoice | None:
@@ -114,6 +116,7 @@ def choose(table: Sequence[BitmapRow]) -> BitmapChoice | None:
         usual,
         tuple(kind for kind in kinds if abs(usual[kind] - usual[chosen]) <= error),
         max((row.resync_s for row in table if row.resync_s), default=None),
+        len({row.is_whole for row in table}) > 1,
     )
 
 

@@ -174,6 +174,7 @@ def table(answer: DesignChoice) -> QuestionTable:
             for row in answer.rows
         ],
         caption="CPU: host time per request.",
+        has_storage_above=False,
         brief=tuple(place for place, row in enumerate(answer.rows) if row in brief),
         values=dict(
             enumerate(
@@ -203,7 +204,7 @@ def shortened_front(answer: DesignChoice) -> list[ArrayResult]:
 def _how(asked: kept.Asked) -> str:
     return (
         f"Simulated: {asked.title}, Linux {asked.kernel}; random requests reach {capacity_text(asked.data_bytes)}. "
-        f"{asked.combinations:,} combinations in {asked.trials} trials."
+        f"{asked.combinations:,} combinations in {asked.trials:,} trials."
     )
 
 

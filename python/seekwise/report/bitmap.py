@@ -68,7 +68,8 @@ def _price(known: BitmapChoice, kind: str) -> str:
     if most <= OF_THROUGHPUT:
         return "nothing that the model can tell"
     if usual >= most:
-        return f"up to {100 * most:.0f} % of random writes, in a working set as over the whole array"
+        where = " in a working set and over the whole array" if known.is_split else ""
+        return f"up to {100 * most:.0f} % of random writes{where}"
     within = f"{100 * usual:.0f} %" if usual > OF_THROUGHPUT else "nothing"
     return f"up to {100 * most:.0f} % of random writes over the whole array, {within} in a working set"
 

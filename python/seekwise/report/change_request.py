@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from seekwise.report.of_run import Report
 
+SETS = "No data is moved and no service restarts. A setting can make other work slower than what was measured."
+CREATES = "`mdadm --create` makes a new array: what its drives hold is lost, and so is what the array holds when that is undone. It can be slower under other work."
+
 
 def text(report: Report) -> str:
     """Of a run whose advice can be set, how it is set, checked and undone; of another, that nothing is to be changed."""
@@ -23,7 +26,7 @@ def text(report: Report) -> str:
         _lines("- ", report.reasons()),
         f"{report.title[0].upper()}{report.title[1:]}.",
         "## Risk",
-        "No data is moved and no service restarts. A setting can make other work slower than what was measured.",
+        CREATES if any("mdadm --create" in line for line in lines) else SETS,
         _lines("- ", cautions),
         "## Undo",
         _lines("    ", undo) or "Nothing to undo.",

@@ -60,7 +60,7 @@ class Advice:
 class QuestionTable:
     """The table of a question that has one of its own: a rebuild beside programs, kinds of bitmap."""
 
-    HIDDEN: ClassVar = ("values", "is_one_unit")
+    HIDDEN: ClassVar = ("values", "is_one_unit", "has_storage_above")
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -71,6 +71,8 @@ class QuestionTable:
     """{column: the value of each row}, for those that the page draws and sorts by."""
     is_one_unit: bool = False
     """Whether the columns of `values` are the same figure under several settings: bars compare within a row."""
+    has_storage_above: bool = True
+    """Whether the command prints above the answer what storage it is about."""
 
     def cell(self, row: int, column: int) -> tuple[str, float | None, float]:
         """Its text, its value where it has a number, and that in per cent of the largest one it is compared with."""

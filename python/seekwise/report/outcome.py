@@ -193,7 +193,8 @@ def advice(study_outcome: StudyOutcome) -> Advice:
         varied = varied_dimensions(records)
         below = f"; the figures compare {listed([VARIED.get(name, name) for name in varied])}" if varied else ""
         return Advice(
-            f"Only {plan.reference} was tested, so there is nothing to choose from{below}.", reasons=plan.notes[:1]
+            f"Only one setting was tested ({plan.reference}), so there is nothing to choose from{below}.",
+            reasons=plan.notes[:1],
         )
     if plan.backend == IMPORTED and (depths := _by_depth(records, plan)):
         return Advice(
@@ -381,7 +382,7 @@ def model_notes(compared: Sequence[Mapping[str, object]]) -> Iterator[str]:
     if unheld := [kind for kind, found in covered.items() if found is None]:
         yield f"{listed(unheld)}: the model has not been held against measurements here"
     if any(values.get("scheduler") == "bfq" for values in compared):
-        yield "bfq is simulated without groups but for systems with `options = { cgroup = true }`; up to Linux 6.1 it may wait for one"
+        yield "bfq: without control groups unless `options = { cgroup = true }` is set"
 
 
 def cautions(plan: Plan) -> tuple[str, ...]:

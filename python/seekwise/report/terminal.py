@@ -208,7 +208,7 @@ def _print_question_table(content: ReportContent, console: Console, *, everythin
     assert table is not None
     texts = [*wrapped(advice.headline, WIDTH), *advice.set_lines, *advice.undo_lines]
     texts += [line for text in (*advice.caution, table.caption) for line in wrapped(text, WIDTH, "  ")]
-    room = SCREEN_LINES - QUESTION_FRAME_LINES - len(texts)
+    room = SCREEN_LINES - QUESTION_FRAME_LINES + (0 if table.has_storage_above else STORAGE_LINES) - len(texts)
 
     def left_with(places: Sequence[int]) -> int:
         return room - sum(map(len, columns(table.heads, [table.rows[place] for place in places], WIDTH, 1)))
@@ -237,6 +237,8 @@ FRAME_LINES = 5
 QUESTION_FRAME_LINES = 8
 """Around the table of a question: the storage in two lines and a blank line, blank lines above and below the table, a
 blank line and the next command, the shell's prompt."""
+STORAGE_LINES = 1
+"""What the storage takes more than the line that `results` prints of a run."""
 TABLE_FRAME_LINES = 5
 """Around a table of figures: its head in up to three lines, what is left out, a blank line."""
 ROWS_LEAST = 3

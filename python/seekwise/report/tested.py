@@ -55,7 +55,7 @@ def _load(name: str, members: Sequence[Load]) -> str:
     parts.append("direct" if first.direct else "through the page cache")
     if any(member.sync for member in members):
         parts.append("O_SYNC")
-    parts.append(f"{bytes_text(first.size_bytes)} per thread")
+    parts.append(first.extent_text)
     runtime = first.phases[0].runtime_s if first.phases else None
     if runtime:
         parts.append(f"{time_text(runtime)} per operation")

@@ -248,6 +248,9 @@ def row_lines(asked: Question, room: int, width: int, *, every: bool = False) ->
     for number, block in enumerate(cells):
         left = len(cells) - number
         if len(shown) + len(block) + (1 if left > 1 else 0) > room:
+            if number < 2:
+                # A head without a row says nothing.
+                return []
             shown.append(f"… and {left} more {'row' if left == 1 else 'rows'} in the report")
             break
         shown += block

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.errors import UsageError
 from seekwise.number_text import either
 from seekwise.simulate import arrays, use_programs, use_trials
 from seekwise.simulate.made import (
@@ -129,13 +129,13 @@ class DriveTrials:
             return None
 
     def records(self, plan: Plan, run_id: str, batch: Sequence[Attempt], processors: int, heed: Heed) -> list[Record]:
-        """Simulated side by side. SeekwiseError where one cannot be simulated."""
+        """Simulated side by side. UsageError where one cannot be simulated."""
         specs = [self._spec(plan, attempt.trial, attempt.seed) for attempt in batch]
         results = use_programs.simulated(json.dumps(specs), processors)
         failed = next((each for each in zip(batch, results, strict=True) if "error" in each[1]), None)
         if failed is not None:
             key = plan.combinations[failed[0].trial.combination].key
-            raise SeekwiseError(f"{key} cannot be simulated: {failed[1]['error']}")
+            raise UsageError(f"{key} cannot be simulated: {failed[1]['error']}")
         return [
             self._record(plan, run_id, attempt, spec, result)
             for attempt, spec, result in zip(batch, specs, results, strict=True)

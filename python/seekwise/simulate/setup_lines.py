@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from seekwise import controllers, schedulers
 from seekwise.errors import UsageError
+from seekwise.simulate.options import OF_PARITY
 from seekwise.simulate.setups.setup import NotModelled
 from seekwise.simulate.setups.trials import SINGLE_QUEUE_UNTIL, version
 from seekwise.workload.study import profiles
@@ -55,9 +56,11 @@ def _system(study: Study, system: System, loads: Sequence[Workload]) -> list[str
     elif system.raid_level is not None:
         chunks = system.chunk_kib or [chunk for chunk in study.settings.get("chunk_kib", []) if isinstance(chunk, int)]
         found += [create(system, chunk) for chunk in chunks] or [create(system, None)]
+        tuned = [name for name in OF_PARITY if name in system.options]
+        found += [f"echo {system.options[name]} > /sys/block/md0/md/{name}" for name in tuned]
     members = ["DEVICE"] if system.controller is not None or system.drives == 1 else _devices(system)
     if system.controller is None and "ncq" in system.options:
-        depth = NCQ_DEPTH if system.options["ncq"] == "on" else 1
+        depth = NCQ_DEPTH if system.options["ncq"] in (True, "on") else 1
         found.append("dmesg | grep NCQ")
         found += [f"echo {depth} > /sys/block/{name}/device/queue_depth" for name in members]
     known = [schedulers.registry().get(name) for name in names]
@@ -122,7 +125,9 @@ def create(system: System, chunk_kib: int | None) -> str:
     """The `mdadm --create` of an array. It destroys what the members hold."""
     level = system.raid_level or "raid0"
     words = ["mdadm", "--create", "--verbose", "/dev/md0", f"--level={level}"]
-    words.append(f"--bitmap={system.options.get('bitmap', 'none')}")
+    bits = system.options.get("bitmap_chunk_kib")
+    words.append(f"--bitmap={system.options.get('bitmap', 'none')}".replace("-1g", " --bitmap-chunk=1G"))
+    words += [f"--bitmap-chunk={bits}K"] if bits else []
     words += [f"--chunk={chunk_kib}"] if chunk_kib is not None and level != "raid1" else []
     words += LAYOUTS.get(level, [])
     return " ".join([*words, f"--raid-devices={system.drives}", *(f"/dev/{name}" for name in _devices(system))])
@@ -144,7 +149,9 @@ def fio_job(workload: Workload) -> list[str]:
     """A job file with a global section and a section for each operation, at the first thread count and request size."""
     if not workload.operations:
         raise UsageError("a load without operations has no job file")
-    job = ["[global]", f"size={size_word(workload.size)}", f"direct={int(workload.direct)}"]
+    # A share of the device, for every thread the same: fio's regions are then all of it.
+    size = f"{100 * workload.reach:g}%" if workload.reach else size_word(workload.size)
+    job = ["[global]", f"size={size}", f"direct={int(workload.direct)}"]
     job += [f"bs={size_word(workload.block_bytes[0])}", f"ioengine={workload.engine or 'psync'}"]
     job += [f"iodepth={workload.iodepth[0]}"] if workload.iodepth[0] > 1 else []
     job += ["sync=1"] if workload.sync else []

@@ -22,6 +22,7 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.simulate import room
 from seekwise.simulate.drive_trials import DriveTrials
 from seekwise.simulate.made import Attempt
+from seekwise.simulate.options import check as check_options
 from seekwise.simulate.protocol import Options, Say
 from seekwise.simulate.storage_trials import StorageTrials, is_storage
 from seekwise.simulate.trial_spec import KERNEL_DEFAULT
@@ -59,7 +60,7 @@ class SimulatedBackend:
         """Has the simulator check every system and combination without a run; raises UsageError (exit status 2) for
         what is not modelled."""
         self.study = study
-        self.systems = {system.name: self._checked(system) for system in study.system}
+        self.systems = {system.name: self._checked(system, study) for system in study.system}
         self.trials = trials_of(study, self.systems)
         if any(w.reach for w in study.workload) and any(
             isinstance(each, StorageTrials) for each in self.trials.values()
@@ -70,7 +71,7 @@ class SimulatedBackend:
             self.trials[name].check(system)
         return facts
 
-    def _checked(self, system: System) -> System:
+    def _checked(self, system: System, study: Study) -> System:
         drive = self.options.target or system.drive
         if drive is None:
             raise UsageError(
@@ -78,6 +79,7 @@ class SimulatedBackend:
                 hint="name a drive model in the study, or with `--target`",
             )
         drive = drive_names.find(drive)
+        check_options(system.model_copy(update={"drive": drive}), study)
         changed: dict[str, object] = {"drive": drive, "kernel": system.kernel or KERNEL_DEFAULT}
         return system.model_copy(update=changed)
 

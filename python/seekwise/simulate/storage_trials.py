@@ -31,7 +31,7 @@ from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
 FILESYSTEMS = ("ext3", "ext4", "xfs", "raw")
-KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget", *ARRAY_OPTIONS)
+KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget", "cgroup", *ARRAY_OPTIONS)
 SETTINGS = ("scheduler", "queue_depth", "read_ahead_kb", *arrays.FACTORS, *QUEUE_SETTINGS)
 
 
@@ -123,8 +123,9 @@ class StorageTrials:
             )
         if (unknown := unknown_option(system)) is not None:
             raise UsageError(
-                f"system {system.name} has the unknown option `{unknown}`",
-                hint="known for arrays and file systems: parameters of the drive model, " + ", ".join(KNOWN_OPTIONS),
+                f"system {system.name} takes no option `{unknown}`",
+                hint="known for controllers and file systems: parameters of the drive model, "
+                + ", ".join(KNOWN_OPTIONS),
             )
         filesystem = system.options.get("filesystem", "raw")
         if filesystem not in FILESYSTEMS:

@@ -184,8 +184,10 @@ impl State {
             .queue
             .first_ready(self.free_at, mechanics.command_overhead);
         // What the read-ahead is doing ends here unless it leads to the choice; the head may have moved with it.
-        let stream = self.stream;
-        self.stop_stream(mechanics, from);
+        let stream = match self.stream {
+            Some(_) => self.stop_stream(mechanics, from),
+            None => None,
+        };
         let left = mechanics.stay.map(|_| {
             self.queue.leave(self.visit.reached, |start, arrival| {
                 self.visit.includes(start, arrival)
@@ -226,7 +228,8 @@ impl State {
                     .transfer;
             // Without any movement of the arm the head gets there as soon; what lies between is kept as well.
             if streamed <= media_end + ROUNDING {
-                return self.read_from_stream(mechanics, from, &stream, &waiting);
+                // A copy, so that the command itself stays in registers.
+                return self.read_from_stream(mechanics, from, &stream, &{ waiting });
             }
         }
         self.visit.since = from;

@@ -41,6 +41,8 @@ pub struct Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Zone {
     first_lba: u64,
+    /// Of the next zone; the last one goes on for ever.
+    next_lba: u64,
     /// Tracks before this zone, over all heads.
     first_track: u32,
     sectors: u32,
@@ -112,6 +114,7 @@ impl Geometry {
             let per_sector = f64::from(layout.interleave) / f64::from(sectors);
             zones.push(Zone {
                 first_lba: lba,
+                next_lba: u64::MAX,
                 first_track: track,
                 sectors,
                 reciprocal: u64::MAX / u64::from(sectors) + 1,
@@ -121,6 +124,9 @@ impl Geometry {
             let tracks = (bands_after - bands_before) * group * layout.heads;
             track += tracks;
             lba += u64::from(tracks) * u64::from(sectors);
+        }
+        for zone in 1..zones.len() {
+            zones[zone - 1].next_lba = zones[zone].first_lba;
         }
         // Rounding leaves the last zone a few tracks short or long; it simply goes on to the capacity.
         let capacity = layout.capacity.0;
@@ -161,7 +167,7 @@ impl Geometry {
     #[inline]
     fn zone(&self, lba: u64) -> &Zone {
         let mut index = usize::from(self.zone_of[(lba >> self.shift) as usize]);
-        while index + 1 < self.zones.len() && self.zones[index + 1].first_lba <= lba {
+        while self.zones[index].next_lba <= lba {
             index += 1;
         }
         &self.zones[index]

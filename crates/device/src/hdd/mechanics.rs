@@ -42,7 +42,7 @@ impl Mechanics {
     #[inline]
     pub(super) fn passing_ticks(&self, transfer: Nanos) -> u32 {
         if self.ordering.sorts_late() {
-            self.spindle.ticks_of(transfer.0 as f64) as u32
+            self.spindle.ticks_of(transfer.0 as i64 as f64) as i64 as u32
         } else {
             0
         }

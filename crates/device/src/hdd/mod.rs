@@ -303,26 +303,24 @@ impl Device for Hdd {
             start,
             sectors,
         } = command;
-        match kind {
-            CommandKind::Read => {
-                let missing = state.read(mechanics, now, tag.0, start, sectors);
-                if missing.is_some() {
-                    state.queue_up(mechanics, now, command, missing);
-                }
+        // Most are reads: these are told apart first.
+        if kind == CommandKind::Read {
+            let missing = state.read(mechanics, now, tag.0, start, sectors);
+            if missing.is_some() {
+                state.queue_up(mechanics, now, command, missing);
             }
-            CommandKind::Write { force_unit_access } => {
-                state.invalidate(mechanics, now, start, start + sectors);
-                if state.dirty.enabled() && !force_unit_access {
-                    state.cache_write(mechanics, now, command);
-                } else {
-                    state.queue_up(mechanics, now, command, None);
-                }
+        } else if let CommandKind::Write { force_unit_access } = kind {
+            state.invalidate(mechanics, now, start, start + sectors);
+            if state.dirty.enabled() && !force_unit_access {
+                state.cache_write(mechanics, now, command);
+            } else {
+                state.queue_up(mechanics, now, command, None);
             }
-            CommandKind::Flush if !state.dirty.clean() => state.flush(mechanics, now, tag),
-            CommandKind::Flush | CommandKind::Trim => {
-                let answered = now + mechanics.cached_overhead;
-                state.link.push(tag.0, answered, mechanics.link_overhead);
-            }
+        } else if kind == CommandKind::Flush && !state.dirty.clean() {
+            state.flush(mechanics, now, tag);
+        } else {
+            let answered = now + mechanics.cached_overhead;
+            state.link.push(tag.0, answered, mechanics.link_overhead);
         }
         self.update_next();
     }
@@ -341,7 +339,7 @@ impl Device for Hdd {
         (self.next != Nanos::NEVER).then_some(self.next)
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: Nanos) -> Option<Tag> {
         if self.turns_first() {
             self.forget_ahead();

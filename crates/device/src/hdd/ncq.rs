@@ -88,6 +88,14 @@ impl Block {
         }
     }
 
+    #[inline(always)]
+    fn set(&mut self, lane: usize, goal: Goal) {
+        self.cylinder[lane] = goal.cylinder;
+        self.track[lane] = goal.track;
+        self.angle[lane] = goal.angle;
+        self.settle[lane] = goal.settle;
+    }
+
     /// Ticks to reach the access in `lane` when the head sees `angle`.
     #[inline(always)]
     fn cost(&self, lane: usize, head: Head, angle: u32, curve: &SeekCurve) -> u32 {
@@ -123,6 +131,13 @@ pub struct Accesses<const BLOCKS: usize> {
     len: usize,
 }
 
+/// Block and lane of a slot.
+pub type Place = (usize, usize);
+
+fn place(slot: usize) -> Place {
+    (slot / LANES, slot % LANES)
+}
+
 /// Where the arm is, and what it sees.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Head {
@@ -153,35 +168,34 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
         self.len == 0
     }
 
-    /// Adds an access in the next free slot; `settle` in ticks is what a write takes more than a read.
+    /// Adds an access in the next free slot, and gives its place; `settle` in ticks is what a write takes more than a read.
     #[inline]
-    pub fn push(&mut self, extent: &Extent, settle: u32) {
-        let (block, lane) = (&mut self.blocks[self.len / LANES], self.len % LANES);
-        block.cylinder[lane] = extent.first.cylinder as i32;
-        block.track[lane] = extent.first.track;
-        block.angle[lane] = extent.first.angle;
-        block.settle[lane] = settle;
+    pub fn push(&mut self, extent: &Extent, settle: u32) -> Place {
+        let place @ (block, lane) = place(self.len);
+        let goal = Goal {
+            cylinder: extent.first.cylinder as i32,
+            track: extent.first.track,
+            angle: extent.first.angle,
+            settle,
+        };
+        self.blocks[block].set(lane, goal);
         self.len += 1;
+        place
     }
 
-    /// Takes a slot out; the last one moves into its place.
+    /// Takes a slot out; the last one moves into its place. Gives both places.
     #[inline]
-    pub fn swap_remove(&mut self, slot: usize) {
+    pub fn swap_remove(&mut self, slot: usize) -> (Place, Place) {
         self.len -= 1;
-        let (last, from) = (&self.blocks[self.len / LANES], self.len % LANES);
-        let (cylinder, track) = (last.cylinder[from], last.track[from]);
-        let (angle, settle) = (last.angle[from], last.settle[from]);
-        let (block, lane) = (&mut self.blocks[slot / LANES], slot % LANES);
-        block.cylinder[lane] = cylinder;
-        block.track[lane] = track;
-        block.angle[lane] = angle;
-        block.settle[lane] = settle;
-        let last = &mut self.blocks[self.len / LANES];
-        last.track[from] = NO_TRACK;
-        last.settle[from] = OUT_OF_REACH;
+        let (to, from) = (place(slot), place(self.len));
+        let moved = self.blocks[from.0].goal(from.1);
+        self.blocks[to.0].set(to.1, moved);
+        self.put_out_of_reach(self.len);
+        (to, from)
     }
 
-    /// Until [`Self::restore`].
+    /// Of an empty slot, or until [`Self::restore`].
+    #[inline]
     fn put_out_of_reach(&mut self, slot: usize) -> Reach {
         let (block, lane) = (&mut self.blocks[slot / LANES], slot % LANES);
         let place = (block.track[lane], block.settle[lane]);
@@ -336,8 +350,9 @@ pub struct QueuedCommand {
     pub segment: usize,
 }
 
-/// What commands leave behind when they have been served, side by side like [`Block`].
+/// What commands leave behind when they have been served, side by side like [`Block`] and as large, so that one offset finds both.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(128))]
 struct Passage {
     /// Ticks from the first sector to the end of the last one.
     ticks: [u32; LANES],
@@ -346,11 +361,63 @@ struct Passage {
 }
 
 impl Passage {
+    #[inline(always)]
+    fn lane(&self, lane: usize) -> (u32, Head) {
+        let (cylinder, track) = (self.cylinder[lane], self.track[lane]);
+        (self.ticks[lane], Head { cylinder, track })
+    }
+
+    #[inline(always)]
+    fn set(&mut self, lane: usize, (ticks, behind): (u32, Head)) {
+        self.ticks[lane] = ticks;
+        self.cylinder[lane] = behind.cylinder;
+        self.track[lane] = behind.track;
+    }
+
     const EMPTY: Self = Self {
         ticks: [0; LANES],
         cylinder: [0; LANES],
         track: [0; LANES],
     };
+}
+
+/// Slots in the order in which their commands arrived, a ring of neighbours. There are as many places as a byte has values: none is out of bounds.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    earlier: [u8; 256],
+    later: [u8; 256],
+}
+
+/// Between the latest and the oldest.
+const NOBODY: usize = SLOTS;
+
+impl Order {
+    const EMPTY: Self = Self {
+        earlier: [NOBODY as u8; 256],
+        later: [NOBODY as u8; 256],
+    };
+
+    #[inline]
+    fn link(&mut self, earlier: u8, later: u8) {
+        (self.later[earlier as usize], self.earlier[later as usize]) = (later, earlier);
+    }
+
+    #[inline]
+    fn append(&mut self, slot: usize) {
+        self.link(self.earlier[NOBODY], slot as u8);
+        self.link(slot as u8, NOBODY as u8);
+    }
+
+    /// Takes a slot out; `last` gets its number.
+    #[inline]
+    fn swap_remove(&mut self, slot: usize, last: usize) {
+        self.link(self.earlier[slot], self.later[slot]);
+        if slot != last {
+            let later = self.later[last];
+            self.link(self.earlier[last], slot as u8);
+            self.link(slot as u8, later);
+        }
+    }
 }
 
 /// Commands that wait for the arm.
@@ -359,12 +426,10 @@ pub struct Queue {
     pub accesses: Accesses<{ SLOTS / LANES }>,
     /// Of drives that sort late.
     passages: [Passage; SLOTS / LANES],
-    /// Order of arrival.
-    serials: [u32; SLOTS],
+    order: Order,
     commands: [QueuedCommand; SLOTS],
     /// Where the waiting reads start.
     reads: Filter,
-    serial: u32,
     /// No waiting command arrived before this.
     oldest_arrival: Nanos,
     last_arrival: Nanos,
@@ -378,10 +443,9 @@ impl Queue {
         Self {
             accesses: Accesses::new(),
             passages: [Passage::EMPTY; SLOTS / LANES],
-            serials: [0; SLOTS],
+            order: Order::EMPTY,
             commands: [QueuedCommand::default(); SLOTS],
             reads: Filter::new(),
-            serial: 0,
             oldest_arrival: Nanos::ZERO,
             last_arrival: Nanos::ZERO,
             credit: 0,
@@ -404,10 +468,8 @@ impl Queue {
     #[inline]
     pub fn push(&mut self, waiting: QueuedCommand, extent: &Extent, settle: u32, passed: u32) {
         let slot = self.accesses.len();
-        let (passage, lane) = (&mut self.passages[slot / LANES], slot % LANES);
-        passage.ticks[lane] = passed;
-        passage.cylinder[lane] = waiting.last.cylinder;
-        passage.track[lane] = waiting.last.track;
+        let (block, lane) = self.accesses.push(extent, settle);
+        self.passages[block].set(lane, (passed, waiting.last));
         if slot == 0 {
             self.oldest_arrival = waiting.arrival;
         }
@@ -415,9 +477,7 @@ impl Queue {
         if !waiting.write {
             self.reads.add(waiting.start);
         }
-        self.serials[slot] = self.serial;
-        self.accesses.push(extent, settle);
-        self.serial = self.serial.wrapping_add(1);
+        self.order.append(slot);
         self.commands[slot] = waiting;
     }
 
@@ -427,17 +487,10 @@ impl Queue {
         let last = self.accesses.len() - 1;
         let taken = self.commands[slot];
         self.commands[slot] = self.commands[last];
-        self.serials[slot] = self.serials[last];
-        let moved = &self.passages[last / LANES];
-        let from = last % LANES;
-        let (ticks, cylinder, track) = (moved.ticks[from], moved.cylinder[from], moved.track[from]);
-        let (passage, lane) = (&mut self.passages[slot / LANES], slot % LANES);
-        (
-            passage.ticks[lane],
-            passage.cylinder[lane],
-            passage.track[lane],
-        ) = (ticks, cylinder, track);
-        self.accesses.swap_remove(slot);
+        self.order.swap_remove(slot, last);
+        let ((block, lane), (from, from_lane)) = self.accesses.swap_remove(slot);
+        let moved = self.passages[from].lane(from_lane);
+        self.passages[block].set(lane, moved);
         if !taken.write {
             self.reads.remove(taken.start);
         }
@@ -516,15 +569,9 @@ impl Queue {
     }
 
     /// The slot that arrived first.
+    #[inline]
     fn oldest(&self) -> usize {
-        let (mut oldest, mut most) = (0, 0);
-        for (slot, serial) in self.serials[..self.len()].iter().enumerate() {
-            // Serials wrap; those that wait together are close. Who came when is not to be foreseen, so nothing branches on it.
-            let since = self.serial.wrapping_sub(*serial);
-            oldest = if since > most { slot } else { oldest };
-            most = most.max(since);
-        }
-        oldest
+        self.order.later[NOBODY] as usize % SLOTS
     }
 
     /// The command in `slot`, which must be in use.
@@ -575,98 +622,128 @@ impl Queue {
         ordering: &Ordering,
     ) -> (usize, u32) {
         let waiting = self.accesses.len();
-        let angle = spindle.angle_at(now);
-        let costing = |queue: &Self, slot| (slot, queue.accesses.cost(slot, head, angle, curve));
+        let view = View {
+            decoded_by: now.saturating_sub(overhead),
+            head,
+            angle: spindle.angle_at(now),
+            curve,
+        };
         if waiting == 1 {
-            return costing(self, 0);
+            return self.seen(0, view);
         }
         if let Some(slot) = self.overdue(now, ordering.age_limit) {
-            return costing(self, slot);
+            return self.seen(slot, view);
         }
         if waiting < ordering.sorts_from {
-            return self.on_the_way_to_the_oldest(now, overhead, head, spindle, curve);
+            return self.on_the_way_to_the_oldest(view);
         }
         self.credit += ordering.share(waiting);
         if self.credit < 1 << 16 {
-            return costing(self, self.oldest());
+            return self.seen(self.oldest(), view);
         }
         self.credit -= 1 << 16;
-        let (slot, cost) = self.accesses.nearest(head, angle, curve);
-        if self.commands[slot].arrival + overhead <= now {
+        let (slot, cost) = self.accesses.nearest(head, view.angle, curve);
+        if self.commands[slot].arrival <= view.decoded_by {
             return (slot, cost);
         }
-        // The best one has not been decoded yet; it came a moment ago. Judge those that have.
-        let decoded = (0..waiting).filter(|&other| self.commands[other].arrival + overhead <= now);
-        let best = decoded
-            .map(|other| costing(self, other))
-            .min_by_key(|&(_, cost)| cost);
-        best.unwrap_or_else(|| costing(self, self.oldest()))
+        self.nearest_decoded(view)
+    }
+
+    /// A slot and its cost.
+    #[inline(always)]
+    fn seen(&self, slot: usize, view: View) -> (usize, u32) {
+        let cost = self.accesses.cost(slot, view.head, view.angle, view.curve);
+        (slot, cost)
+    }
+
+    /// The best one of all came a moment ago and has not been decoded yet: the best of those that have.
+    #[cold]
+    fn nearest_decoded(&self, view: View) -> (usize, u32) {
+        (0..self.len())
+            .filter(|&slot| self.commands[slot].arrival <= view.decoded_by)
+            .map(|slot| self.seen(slot, view))
+            .min_by_key(|&(_, cost)| cost)
+            .unwrap_or_else(|| self.seen(self.oldest(), view))
     }
 }
 
-/// What each access of a block costs where the arm, which takes `straight` to `goal`, still reaches it in the same turn afterwards, and the
-/// least of these costs; a cost above every real one where it does not. Vectors of eight lanes as in [`nearest_of_many`].
-#[multiversion(targets("x86_64+avx+avx2"))]
-fn ways_over(
-    block: &Block,
-    passage: &Passage,
-    goal: &Goal,
+/// What the arm sees when it chooses.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    /// What arrived later has not been decoded.
+    decoded_by: Nanos,
     head: Head,
     angle: u32,
+    curve: &'a SeekCurve,
+}
+
+/// The way to the oldest command, and what [`ways_over`] finds.
+struct Way {
+    goal: Goal,
+    /// What the goal costs without a stop.
     straight: u32,
-    curve: &SeekCurve,
-) -> ([i32; LANES], i32) {
-    let mut costs = [i32::MAX; LANES];
+    /// What each access of a block costs where the goal is still reached in the same turn afterwards; above every real cost where it is not.
+    stops: [i32; LANES],
+}
+
+/// Finds the stops of a block, and the least of their costs. `lane`: of the goal, whose cost is set; outside of the block it is known.
+/// Vectors of eight lanes as in [`nearest_of_many`].
+#[multiversion(targets("x86_64+avx+avx2"))]
+fn ways_over(block: &Block, passage: &Passage, way: &mut Way, lane: usize, view: &View) -> i32 {
+    let (head, angle, curve) = (view.head, view.angle, view.curve);
+    let mut costs = [0; LANES];
+    for (lane, cost) in costs.iter_mut().enumerate() {
+        *cost = block.cost(lane, head, angle, curve);
+    }
+    let straight = costs.get(lane).copied().unwrap_or(way.straight);
+    let mut stops = [i32::MAX; LANES];
     let mut least = i32::MAX;
-    for (lane, kept) in costs.iter_mut().enumerate() {
-        let cost = block.cost(lane, head, angle, curve);
-        let passed = cost + passage.ticks[lane];
-        let behind = Head {
-            cylinder: passage.cylinder[lane],
-            track: passage.track[lane],
-        };
-        let rest = goal.cost(behind, angle.wrapping_add(passed) & ANGLE_MASK, curve);
-        // Signed: comparing those is one instruction. Not even two accesses out of reach add up to a negative number.
+    for (lane, stop) in stops.iter_mut().enumerate() {
+        let cost = costs[lane];
+        let (ticks, behind) = passage.lane(lane);
+        let passed = cost + ticks;
+        let then = angle.wrapping_add(passed) & ANGLE_MASK;
+        let rest = way.goal.cost(behind, then, curve);
+        // Signed: comparing those is one instruction. Not even two accesses out of reach add up to a negative number, so that neither they nor the
+        // goal itself are ever on the way.
         let late =
             ((passed + rest) as i32 > (straight + SLACK) as i32) | (cost as i32 >= straight as i32);
-        *kept = if late { i32::MAX } else { cost as i32 };
-        least = least.min(*kept);
+        *stop = if late { i32::MAX } else { cost as i32 };
+        least = least.min(*stop);
     }
-    (costs, least)
+    (way.straight, way.stops) = (straight, stops);
+    least
 }
 
 impl Queue {
     /// The nearest of those after which the arm still reaches the oldest in the same turn; else the oldest itself.
-    fn on_the_way_to_the_oldest(
-        &self,
-        now: Nanos,
-        overhead: Nanos,
-        head: Head,
-        spindle: &Spindle,
-        curve: &SeekCurve,
-    ) -> (usize, u32) {
-        let angle = spindle.angle_at(now);
-        let oldest = self.oldest();
-        let goal = self.accesses.blocks[oldest / LANES].goal(oldest % LANES);
-        let straight = goal.cost(head, angle, curve);
-        let all_decoded = self.all_decoded(now, overhead);
-        let mut best = (oldest, straight);
-        let waiting = self.accesses.len();
-        let blocks = self.accesses.blocks.iter().zip(&self.passages);
-        for (first, (block, passage)) in (0..waiting).step_by(LANES).zip(blocks) {
-            let (costs, least) = ways_over(block, passage, &goal, head, angle, straight, curve);
-            if least >= best.1 as i32 && all_decoded {
-                continue;
-            }
-            for (slot, &cost) in (first..waiting).zip(&costs) {
-                let cost = cost as u32;
-                let decoded = all_decoded || self.commands[slot].arrival + overhead <= now;
-                if cost < best.1 && slot != oldest && decoded {
-                    best = (slot, cost);
+    #[inline]
+    fn on_the_way_to_the_oldest(&self, view: View) -> (usize, u32) {
+        let mut lane = self.oldest();
+        let mut best = (lane, i32::MAX);
+        let mut way = Way {
+            goal: self.accesses.blocks[lane / LANES].goal(lane % LANES),
+            straight: 0,
+            stops: [0; LANES],
+        };
+        if self.len() > LANES {
+            (way.straight, lane) = (self.seen(lane, view).1, LANES);
+        }
+        let mut first = 0;
+        for (block, passage) in self.accesses.blocks.iter().zip(&self.passages) {
+            if ways_over(block, passage, &mut way, lane, &view) < best.1 {
+                for (slot, &cost) in (first..).zip(&way.stops) {
+                    if cost < best.1 && self.commands[slot].arrival <= view.decoded_by {
+                        best = (slot, cost);
+                    }
                 }
             }
+            first += LANES;
+            if first >= self.len() {
+                break;
+            }
         }
-        best
+        (best.0, way.straight.min(best.1 as u32))
     }
 }
 
@@ -858,7 +935,14 @@ mod tests {
                 let slot = random.below(queue.len() as u64) as usize;
                 (slot, queue.accesses.put_out_of_reach(slot))
             });
-            let found = queue.on_the_way_to_the_oldest(now, OVERHEAD, head, &spindle, &curve);
+            let angle = spindle.angle_at(now);
+            let view = View {
+                decoded_by: now.saturating_sub(OVERHEAD),
+                head,
+                angle,
+                curve: &curve,
+            };
+            let found = queue.on_the_way_to_the_oldest(view);
             assert_eq!(
                 found,
                 plainly_on_the_way(&queue, now, head, &spindle, &curve),

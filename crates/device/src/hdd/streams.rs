@@ -33,24 +33,22 @@ impl State {
                 .sectors_in(stream.from, now.saturating_sub(stream.since), limit)
     }
 
-    /// Ends the read-ahead because the arm is needed at `now`; keeps what was read.
+    /// Ends the read-ahead because the arm is needed at `now`; keeps what was read, and gives what it was.
     #[inline]
-    pub(super) fn stop_stream(&mut self, mechanics: &Mechanics, now: Nanos) {
-        let Some(stream) = self.stream.take() else {
-            return;
-        };
-        if now <= stream.since {
-            return;
+    pub(super) fn stop_stream(&mut self, mechanics: &Mechanics, now: Nanos) -> Option<Stream> {
+        let stream = self.stream.take()?;
+        if now > stream.since {
+            let position = Self::stream_position(mechanics, &stream, now);
+            self.segments.extend(stream.segment, position);
+            if position > stream.from {
+                let place = mechanics.geometry.place(Lba(position.0 - 1));
+                self.head = Head {
+                    cylinder: place.cylinder,
+                    track: place.track,
+                };
+            }
         }
-        let position = Self::stream_position(mechanics, &stream, now);
-        self.segments.extend(stream.segment, position);
-        if position > stream.from {
-            let place = mechanics.geometry.place(Lba(position.0 - 1));
-            self.head = Head {
-                cylinder: place.cylinder,
-                track: place.track,
-            };
-        }
+        Some(stream)
     }
 
     /// Forgets what a write makes stale; the read-ahead ends if it may still read that.

@@ -109,16 +109,22 @@ impl<S: Scheduler> LegacyQueue<S> {
         }
     }
 
-    #[inline]
+    /// A request waits for the drive, here or in the scheduler.
+    #[inline(always)]
+    fn has_next(&self) -> bool {
+        self.dispatched != NONE || self.policy.waiting() > 0
+    }
+
+    #[inline(always)]
     fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
-        if self.plugged {
-            return;
+        if !self.plugged && self.has_next() {
+            self.pull(now, driver, observer);
         }
-        loop {
+    }
+
+    fn pull<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        while self.has_next() {
             if self.dispatched == NONE {
-                if self.policy.waiting() == 0 {
-                    return;
-                }
                 let Some(slot) = self.base.take(now, &mut self.policy) else {
                     return;
                 };
@@ -370,10 +376,8 @@ impl<S: Scheduler> LegacyQueue<S> {
         let nr = self.base.limits.nr_requests;
         let pool = &mut self.pools[pool];
         pool.count -= 1;
-        if pool.full && pool.count < nr {
-            pool.full = false;
-        }
         if pool.count < nr {
+            pool.full = false;
             if let Some(process) = pool.sleepers.pop_front() {
                 self.base.woken.push_back(process);
                 self.make_batcher(now, process);
@@ -412,7 +416,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             self.sleep(now, bio, driver, observer);
             return Submission::Blocked;
         }
-        let empty = self.policy.waiting() == 0 && self.dispatched == NONE;
+        let empty = !self.has_next();
         if let LegacyPlug::Queue { hz } = self.plug {
             if empty && !self.plugged {
                 self.plugged = true;
@@ -494,8 +498,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         self.base
             .table
             .finish(slot, |token, sectors| done(Done { token, sectors }));
-        let pool = self.pool_of(request.direction, request.sync);
-        self.release(now, pool);
+        self.release(now, self.pool_of(request.direction, request.sync));
         // Linux 2.6.23 drivers/scsi/scsi_lib.c, scsi_next_command: a completion runs the queue, which removes the plug first.
         self.unplug();
         self.run(now, driver, observer);

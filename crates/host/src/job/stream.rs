@@ -65,7 +65,7 @@ impl Stream {
     }
 
     /// The next operation; sequential addresses begin again at the region's start when they reach its end.
-    #[inline]
+    #[inline(always)]
     pub fn draw(&mut self) -> Operation {
         if !self.sizes.is_empty() {
             return self.draw_sized();

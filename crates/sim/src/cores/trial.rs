@@ -83,16 +83,13 @@ fn refuse(phase: &PhaseSpec) -> Result<(), String> {
 fn refuse_job(job: &JobSpec) -> Result<(), String> {
     let wrong = [
         (!job.direct, "direct = false"),
-        (job.think_ns > 0, "think_ns"),
-        (job.rate_iops.is_some(), "rate_iops"),
-        (job.sync_every > 0, "sync_every"),
+        (job.think_ns > 0, "think_time"),
+        (job.rate_iops.is_some(), "rate_limit"),
+        (job.sync_every > 0, "sync"),
         (!job.sizes.is_empty(), "sizes"),
-        (job.ios.is_some(), "ios"),
-        (job.class.is_some() || job.level.is_some(), "I/O priorities"),
-        (
-            job.start_ns > 0 || job.stagger_ns > 0,
-            "start_ns and stagger_ns",
-        ),
+        (job.ios.is_some(), "random_ios"),
+        (job.class.is_some() || job.level.is_some(), "an io_class"),
+        (job.start_ns > 0 || job.stagger_ns > 0, "a delayed start"),
     ];
     match wrong.iter().find(|(is, _)| *is) {
         Some((_, what)) => Err(format!("{what} is not simulated with several cores")),

@@ -11,10 +11,11 @@ const SUB_BITS: u32 = 8;
 const HALF: usize = 1 << (SUB_BITS - 1);
 /// Up to 2^42 ns, 73 minutes; longer ones stand in the last bin.
 const OCTAVES: usize = 42 - SUB_BITS as usize;
+const BINS: usize = (OCTAVES + 2) * HALF;
 
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    bins: Box<[u64]>,
+    bins: Box<[u64; BINS]>,
     pub count: u64,
     pub sum: u128,
     pub max: Nanos,
@@ -30,7 +31,7 @@ impl Histogram {
     /// No value recorded; all memory is taken now.
     pub fn new() -> Self {
         Self {
-            bins: vec![0; (OCTAVES + 2) * HALF].into_boxed_slice(),
+            bins: Box::new([0; BINS]),
             count: 0,
             sum: 0,
             max: Nanos::ZERO,
@@ -58,8 +59,7 @@ impl Histogram {
     /// Counts one value; the last bin takes all that are too large.
     #[inline]
     pub fn record(&mut self, value: Nanos) {
-        let last = self.bins.len() - 1;
-        self.bins[Self::index(value.0).min(last)] += 1;
+        self.bins[Self::index(value.0).min(BINS - 1)] += 1;
         self.count += 1;
         self.sum += u128::from(value.0);
         self.max = self.max.max(value);
@@ -70,8 +70,7 @@ impl Histogram {
         if count == 0 {
             return;
         }
-        let last = self.bins.len() - 1;
-        self.bins[Self::index(value.0).min(last)] += count;
+        self.bins[Self::index(value.0).min(BINS - 1)] += count;
         self.count += count;
         self.sum += u128::from(value.0) * u128::from(count);
         self.max = self.max.max(value);

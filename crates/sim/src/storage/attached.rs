@@ -57,7 +57,7 @@ impl<D: Device> AttachedDrive<D> {
     }
 
     /// What is due at [`AttachedDrive::next_at`] happens; the tag of the command that is done by it, if any.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: Nanos) -> Option<u32> {
         let done = self.device.advance(now);
         self.next.set(None);

@@ -123,8 +123,8 @@ def label_of(values: Mapping[str, Value]) -> str:
     return " ".join(parts)
 
 
-def parse_vary(texts: Sequence[str]) -> dict[str, list[Value]]:
-    """{name: values} of `read_ahead_kb=128,1024`; UsageError names what is wrong and what there is."""
+def parse_vary(texts: Sequence[str], *, builds: bool = False) -> dict[str, list[Value]]:
+    """{name: values} of `read_ahead_kb=128,1024`; UsageError names what is wrong and what there is. `builds`: also what storage is built of."""
     asked: dict[str, list[Value]] = {}
     for text in texts:
         name, equals, listed = text.partition("=")
@@ -134,7 +134,7 @@ def parse_vary(texts: Sequence[str]) -> dict[str, list[Value]]:
             raise UsageError(
                 f"--vary takes NAME=VALUE,VALUE and got {text!r}", hint="for example --vary read_ahead_kb=128,1024"
             )
-        row = _row(name)
+        row = _row(name, builds=builds)
         values: list[Value] = []
         for word in words:
             try:
@@ -147,10 +147,10 @@ def parse_vary(texts: Sequence[str]) -> dict[str, list[Value]]:
     return asked
 
 
-def _row(name: str) -> Factor:
+def _row(name: str, *, builds: bool = False) -> Factor:
     row = factor(name)
     if row is None:
-        known = [row.name for row in FACTORS.values() if row.where != "build"]
+        known = [row.name for row in FACTORS.values() if builds or row.where != "build"]
         raise UsageError(
             f"no setting is called `{name}`", hint=suggestion.hint(name, known, f"settings: {', '.join(known)}")
         )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from seekwise import invocation, schedulers, suggestion
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.errors import UsageError
 from seekwise.judge.decision import choose
 from seekwise.judge.decision.records import decided, is_enough
 from seekwise.linux.facts import kernel_version
@@ -25,7 +25,7 @@ from seekwise.measure.live.candidates import Candidates, product
 from seekwise.measure.live.open_run import OpenRun
 from seekwise.measure.live.record import OPERATIONS
 from seekwise.measure.live.stretch import Counters, Period, Stretch
-from seekwise.simulate import trial_spec, use_programs
+from seekwise.simulate import options, trial_spec, use_programs
 from seekwise.simulate.made import WITHOUT_EFFECT
 from seekwise.simulate.spec import PhaseAnswer
 from seekwise.simulate.use_trials import Model, phase_of, phases_of_use, spec_of_use
@@ -59,6 +59,7 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
             f"the simulator ignores {', '.join(idle)}: every value would give the same figures",
             hint=f"measure it: `{invocation.line(f'sudo seekwise tune PATH --vary {idle[0]}=…')}`",
         )
+    options.check_depth(str(model.system.drive), wanted)
     known = list(schedulers.registry())
     for name in map(str, wanted.get("scheduler", ())):
         if name not in known:
@@ -161,7 +162,7 @@ def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
         results = use_programs.simulated(f"[{','.join(texts)}]", processors)
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
-                raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
+                raise UsageError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
             period_record = _record(run, use, number, candidate, result["phases"][-1])
             # One of each is enough to be simulated again, request by request; recordings of programs are too large to
             # be kept with it.

@@ -53,7 +53,7 @@ def explain(word: str) -> Explanation:
         if offered := _offered_here(word):
             return offered
         if word.partition("/")[0] in _model_names():
-            raise UsageError(str(error), "`seekwise explain` of the model's name lists its editions") from error
+            raise UsageError(str(error), drive_names.editions_hint(word)) from error
         asked = drive_names.read(word)
         is_drive = bool(asked.kind or asked.makers or asked.capacity_bytes or asked.rpm)
         if is_drive and not suggestion.nearest(word.lower(), _model_names(), drive_names.MISSPELT):

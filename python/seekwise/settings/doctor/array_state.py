@@ -42,6 +42,7 @@ def _md(machine: Machine) -> Iterator[DoctorFinding]:
             continue
         details = device.details
         path = f"/sys/block/{device.name}/md"
+        in_sysfs = machine.tree.is_folder(path)
         state = details.get("array_state")
         # A container of firmware RAID holds members and never runs itself.
         if state in ("inactive", "broken") and "container_of" not in details and device.below:
@@ -55,15 +56,20 @@ def _md(machine: Machine) -> Iterator[DoctorFinding]:
                 "nothing on it can be read or written",
             )
         if details.get("degraded"):
+            missing, filled = int(str(details["degraded"])), details.get("sync_action") == "recover"
             faulty = [name for name in device.below if "faulty" in (member_state(device, name) or "")]
             yield DoctorFinding(
                 NAME,
                 (device.name,),
                 "wrong",
-                f"{device.name} is degraded: {details['degraded']} of {details.get('raid_disks', '?')} members are missing"
+                f"{device.name} is degraded: {missing} of {details.get('raid_disks', '?')} members {'is' if missing == 1 else 'are'} missing"
                 + (f" ({', '.join(faulty)} failed)" if faulty else ""),
-                (f"{path}/degraded = {details['degraded']}",),
-                (f"mdadm --detail /dev/{device.name}", f"mdadm /dev/{device.name} --add /dev/NEW_MEMBER"),
+                (f"{path}/degraded = {missing}" if in_sysfs else "/proc/mdstat",),
+                # What a rebuild fills is there already.
+                (
+                    f"mdadm --detail /dev/{device.name}",
+                    *([] if filled else [f"mdadm /dev/{device.name} --add /dev/NEW_MEMBER"]),
+                ),
                 "no redundancy is left on RAID 1 and 5; reads of the missing member are rebuilt from all others",
             )
         action = details.get("sync_action")
@@ -74,7 +80,7 @@ def _md(machine: Machine) -> Iterator[DoctorFinding]:
                 (device.name,),
                 "look",
                 f"{device.name}: {action} in progress" + (f", {done:.0%} done" if isinstance(done, float) else ""),
-                (f"{path}/sync_action = {action}",),
+                (f"{path}/sync_action = {action}" if in_sysfs else "/proc/mdstat",),
                 ("cat /proc/mdstat",) + ((f"echo idle > {path}/sync_action",) if action == "check" else ()),
                 "it takes bandwidth from the load until it is done; do not measure now",
             )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seekwise.errors import UsageError
-from seekwise.simulate import trial_spec
+from seekwise.simulate import options, trial_spec
 from seekwise.simulate.use_trials import Model, phase_of
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.quantity import counted
@@ -103,7 +103,7 @@ def parse_drives(text: str) -> tuple[int, ...]:
 
 def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], survives_least: int) -> tuple[Array, ...]:
     """Every array that can be built and survives enough; UsageError if there is none."""
-    arrays = []
+    arrays, refused = [], {}
     for level in levels:
         for count in drives:
             if level == "raid1" and count > MIRRORED_MOST:
@@ -113,7 +113,8 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
                     model.system, {"raid_level": level, "drives": count}, seed=0, phases=[phase_of([], 0.1)]
                 )
                 known = trial_spec.describe(spec)["array"]
-            except UsageError:
+            except UsageError as error:
+                refused[error.message] = level
                 continue
             array = Array(
                 level, count, int(known["capacity_bytes"]), int(known["survives_failures"]), known["rebuild_s"]
@@ -121,6 +122,9 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
             if array.survives >= survives_least:
                 arrays.append(array)
     if not arrays:
+        if len(refused) == 1 and len(levels) > 1:
+            # One reason for all levels is about the drive.
+            raise UsageError(next(iter(refused)), hint="another drive model: `seekwise explain models` lists them")
         counts = str(drives[0]) if len(drives) == 1 else f"{drives[0]} to {drives[-1]}"
         what = "can be built" if survives_least == 0 else f"survives {failures_text(survives_least)}"
         raise UsageError(
@@ -139,8 +143,8 @@ def space_of(model: Model, arrays: tuple[Array, ...], *, reads_ahead: bool, chun
     """The space of these arrays of a drive."""
     probe = trial_spec.spec_of_trial(model.system, {}, seed=0, phases=[phase_of([], 0.1)])
     most = int(trial_spec.describe(probe)["settings"]["queue_depth"])
-    # One command at a time (NCQ off), or as many as the drive takes.
-    depths = tuple(dict.fromkeys((1, most)))
+    # One command at a time (NCQ off), or as many as the drive takes; NVMe has no such setting.
+    depths = tuple(dict.fromkeys((1, most))) if options.has_depth(str(model.system.drive)) else (most,)
     return Space(
         arrays, tuple(chunks) or CHUNKS_KIB, model.schedulers, depths, READ_AHEADS_KIB if reads_ahead else (0,)
     )

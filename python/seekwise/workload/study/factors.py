@@ -172,6 +172,7 @@ FACTORS = {
             meaning="write-intent bitmap of the array",
             expensive=True,
         ),
+        Factor("rmw_level", "build", "", "number", 0, 2, meaning="how RAID 5 and 6 compute the parity of small writes"),
         Factor("filesystem", "build", "", "word", meaning="file system", expensive=True),
     )
 }

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from seekwise.document import printed
 from seekwise.errors import SeekwiseError
 from seekwise.workload.study.factors import Value
+from seekwise.workload.study.quantity import bytes_text
 
 PLAN_SCHEMA = "seekwise.plan/1"
 Role = Literal["candidate", "control", "sentinel"]
@@ -91,6 +92,13 @@ class Load:
     io_priority: int | None = None
     beside: tuple[Load, ...] = ()
     """Others that work for as long as each phase; each has one operation."""
+
+    @property
+    def extent_text(self) -> str:
+        """`64 MiB per thread`, `over 50 % of the smallest array or drive`."""
+        if self.reach is None:
+            return f"{bytes_text(self.size_bytes)} per thread"
+        return f"over {100 * self.reach:.3g} % of the smallest array or drive"
 
 
 @dataclass(frozen=True)

@@ -200,21 +200,9 @@ impl DirectThreads {
             engine.agenda.push(cut, index << 2 | RETRY);
             return;
         }
-        self.submit(engine, index, token, start, sectors);
+        self.submit(engine, index, token, direction, (start, sectors));
         if behind > Nanos::ZERO {
             engine.processors.book(processor, now, behind);
-        }
-    }
-
-    #[inline(always)]
-    fn bio(&self, index: u32, token: u32, start: Lba, sectors: Sectors) -> Bio {
-        let plan = &self.threads[index as usize].plan;
-        let operation = &self.in_flight[token as usize];
-        Bio {
-            sync: true,
-            priority: plan.priority,
-            unplug: true,
-            ..Bio::new(token, operation.direction, start, sectors, plan.process)
         }
     }
 
@@ -225,14 +213,21 @@ impl DirectThreads {
         engine: &mut Engine<S, O>,
         index: u32,
         token: u32,
-        at: Lba,
-        left: Sectors,
+        direction: Direction,
+        (at, left): (Lba, Sectors),
     ) {
         let several = left > engine.max_sectors;
         if several {
             engine.storage.begin_plug();
         }
-        let (bios, at, left) = engine.hand_down(self.bio(index, token, at, left));
+        let plan = &self.threads[index as usize].plan;
+        let bio = Bio {
+            sync: true,
+            priority: plan.priority,
+            unplug: true,
+            ..Bio::new(token, direction, at, left, plan.process)
+        };
+        let (bios, at, left) = engine.hand_down(bio);
         let operation = &mut self.in_flight[token as usize];
         operation.bios += bios;
         operation.unsubmitted = left.0;
@@ -278,7 +273,8 @@ impl DirectThreads {
         else {
             return;
         };
-        self.submit(engine, index, operation, at, left);
+        let direction = self.in_flight[operation as usize].direction;
+        self.submit(engine, index, operation, direction, (at, left));
         while self.threads[index as usize].pending.is_none()
             && self.threads[index as usize].backlog > 0
         {
