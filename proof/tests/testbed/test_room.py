@@ -10,7 +10,7 @@ from simulate.test_room import checked
 
 def test_regions_of_all_threads_have_to_fit_on_each_array_of_a_sweep():
     checked(LabBackend(Options()))
-    with pytest.raises(UsageError, match="4 × 75.2 GB of load load do not fit on the 250.1 GB of system one"):
+    with pytest.raises(UsageError, match="4 × 75.16 GB of load load do not fit on the 250.1 GB of system one"):
         checked(LabBackend(Options()), size="70g")
     with pytest.raises(UsageError, match="raid_level = raid1"):
         checked(LabBackend(Options()), size="70g", settings='drives = [2]\nraid_level = ["raid0", "raid1"]')
