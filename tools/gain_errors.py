@@ -6,10 +6,12 @@ Of the published measurements of others (tests/reference) every two rows of a gr
 a ratio there and one in the simulator. A row's error is the median of those of its ratios, so that one wrong row does not spoil all others.
 
 `error` of a kind is what SHARE of the given rows lie within, those that parameters were set from among them: settings that differ by less are not told apart. A kind
-with fewer than FEWEST of them has none, and counts as all kinds together. `interval` is what advice states. No row counts in it that a parameter was set from, foretold rows
-do, and it covers STATED of the rows of groups that it was not made from: each group is left out in turn, and of the quantiles of the others' errors the smallest
-is taken that covers so many of all rows left out. A kind of one group, of fewer than FEWEST rows, or of fewer than GROUPS groups that do not cover STATED_LEAST of each other has none: the model has not been held against
-measurements there. One queue that many processors share is a kind of its own, which nobody is advised on.
+with fewer than FEWEST of them has none, and counts as all kinds together.
+
+`interval` is what advice states. No row counts in it that a parameter was set from; foretold rows do. Each group is left out in turn, and the smallest quantile of
+the others' errors is taken that covers STATED of all rows left out. Where none does, it is the largest error, and three groups (GROUPS) are wanted for that: two
+have to cover STATED_LEAST of each other. A kind of one group, or of fewer than FEWEST rows, has no interval: the model has not been held against measurements there.
+One queue that many processors share is a kind of its own, which nobody is advised on.
 """
 
 from __future__ import annotations

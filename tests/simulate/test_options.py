@@ -62,6 +62,13 @@ def test_an_option_of_another_kind_or_without_effect_is_refused(option, said):
     assert error.value.message == said
 
 
+@pytest.mark.parametrize(("drive", "most"), [("samsung_pm9a3/m2", 1788), ("exos_x18/virtio", 16764), ("null", 250)])
+def test_a_partition_fits_the_drive_that_is_named_with_its_edition(drive, most):
+    assert described(f"options = {{ partition_gib = {most} }}", drive)
+    with pytest.raises(UsageError, match=f"lies between 1 and {most}"):
+        described(f"options = {{ partition_gib = {most + 1} }}", drive)
+
+
 def test_parity_is_asked_of_levels_that_have_it():
     array = 'drives = 6\nraid_level = "{}"\noptions = {{ rmw_level = 2 }}'
     assert described(array.format("raid6"))

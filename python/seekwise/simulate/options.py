@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 
-from seekwise import _core, drive_names, suggestion
+from seekwise import _core, suggestion
 from seekwise.errors import UsageError
 from seekwise.simulate import arrays
 from seekwise.workload.study.factors import Value
 from seekwise.workload.study.study import ARRAY_OPTIONS, Study, System
 
 SWITCHES = frozenset({"cgroup", "synchronous_dispatch", "whole_drive", "partition_scan", "budget", "rotational"})
-COUNTS = frozenset(
-    "cores processors drives_beside hz partition_gib missing resync_kib_s sync_speed_max stripe_cache_size rmw_level bitmap_chunk_kib trace_events_max".split()  # noqa: SIM905
-)
+COUNTS = frozenset({
+    "cores", "processors", "drives_beside", "hz", "partition_gib", "missing", "resync_kib_s", "sync_speed_max", "stripe_cache_size", "rmw_level",
+    "bitmap_chunk_kib", "trace_events_max",
+})  # fmt: skip
 PARITY = frozenset({"raid4", "raid5", "raid6"})
 OF_PARITY = ("stripe_cache_size", "rmw_level")
 
@@ -30,13 +31,10 @@ def check(system: System, study: Study) -> None:
         if name == "ncq" and value not in (True, False, "on", "off"):
             raise UsageError(f"{place}: `ncq` is {value!r}; it is on or off")
     if "partition_gib" in options:
-        most = next(
-            model for model in drive_names.shipped_models() if model.name == str(system.drive).partition("/")[0]
-        )
-        if not 1 <= int(options["partition_gib"]) <= most.capacity_bytes >> 30:
-            raise UsageError(
-                f"{place}: `partition_gib` lies between 1 and {most.capacity_bytes >> 30}, what the drive has"
-            )
+        own = json.loads(_core.drive_model(str(system.drive)))["parameters"]["capacity_sectors"]["value"]
+        most = int(options.get("capacity_sectors", own)) >> 21
+        if not 1 <= int(options["partition_gib"]) <= most:
+            raise UsageError(f"{place}: `partition_gib` lies between 1 and {most}, what the drive has")
     if "drives_beside" in options and "cores" not in options:
         raise UsageError(f"{place}: `drives_beside` needs `cores`", hint="for example: cores = 4, drives_beside = 4")
     if system.controller is not None:
