@@ -43,7 +43,7 @@ def units_of(use, name, scheduler, seed=1, target="model:generic_1tb_sata"):
     spec = use_trials.program_spec(
         model.system, model.rotational, model.capacity_bytes, use, {"scheduler": scheduler}, seed, 0.3
     )
-    (result,) = use_programs.simulated(json.dumps([spec]), 1)
+    (result,) = use_programs.simulated([spec], 1)
     assert "error" not in result, result
     phase = result["phases"][0]
     return simulated._operations(use, phase)[name], phase

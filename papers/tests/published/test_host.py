@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -85,6 +86,18 @@ def test_phases_of_one_run_over_files_are_simulated_once():
     results = trials.raw(texts, 2, lambda done, of: told.append((done, of)))
     assert told == [(len(texts), len(texts))]
     assert len({result["elapsed_ns"] for result in results}) == len(texts)
+
+
+def test_the_first_runs_have_every_number_of_threads_so_that_they_foretell_the_rest(monkeypatch):
+    setup = setup_of("st3250620ns")
+    texts = [setup.trial("seq_read", "noop", threads, seed) for threads in (1, 2, 4, 8) for seed in range(16)]
+    given = []
+    answered = SimpleNamespace(simulate_cells=lambda text, *_: given.append(json.loads(text)) or text)
+    monkeypatch.setattr(trials, "_core", answered)
+    monkeypatch.setattr(trials, "_answer_of", lambda document, result: result)
+    trials.raw(texts, 2)
+    threads = [trial["phases"][0]["jobs"][0]["threads"] for trial in given[0]]
+    assert len(threads) == len(texts) and set(threads[:8]) == {1, 2, 4, 8} == set(threads[-8:])
 
 
 def test_a_shortened_write_pass_behind_a_controller_with_a_write_cache_is_as_fast_as_a_whole_one():

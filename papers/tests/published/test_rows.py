@@ -145,7 +145,7 @@ def test_rows_089_120_the_ncq_state_is_read_from_the_kernel_log():
 
 
 def test_rows_093_the_programs_fault_counts_cpu_time_above_one_hundred_per_cent():
-    _, made = records_of("article-2008", "S5", repetitions=1)
+    _, made = records_of("article-2008", "S5", repetitions=4)
     shares = [float(phase.details["printed"]["syscpu"]) for r in made for phase in r.phases]
     assert max(shares) > 100
 

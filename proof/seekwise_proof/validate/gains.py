@@ -1,8 +1,8 @@
 """Gains that others measured, over a base of their own, against the simulator.
 
 FILE begins `id,group,kernel,scheduler,…`: a row a published number. `ask` names a study in the folder `ask/` beside the
-file and `select` (JSON) the rows of its export; `base` is the row whose value its gain is taken over. A row without
-`ask` cannot be asked and is left out of the totals.
+file (of `given5.csv` in `ask5/`, where there is one) and `select` (JSON) the rows of its export; `base` is the row whose
+value its gain is taken over. A row without `ask` cannot be asked and is left out of the totals.
 
 A gain passes within 10 % of the published one; required are 75 % of the gains within 10 % and 92 % within 25 %. Rows
 without a base are levels of drives that are seldom the very ones of the model: how many are within 25 % is said beside
@@ -17,6 +17,7 @@ import io
 import json
 import math
 import re
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -216,7 +217,7 @@ def parse(text: str) -> dict[str, PublishedNumber]:
 
 def _table(path: Path) -> FileReport:
     try:
-        table = AnsweredTable(parse(read_text(path)), AskedStudies(path.parent / "ask"))
+        table = AnsweredTable(parse(read_text(path)), AskedStudies(_studies_beside(path)))
     except (OSError, UnicodeDecodeError, ValueError) as error:
         return unreadable(path, str(error))
     outcomes: list[tuple[str, bool]] = []
@@ -252,6 +253,11 @@ def _table(path: Path) -> FileReport:
         not_asked=sum(not number.ask for number in table.numbers.values()),
         groups=groups,
     )
+
+
+def _studies_beside(path: Path) -> Path:
+    own = path.with_name("ask" + path.stem.lstrip(string.ascii_letters))
+    return own if own.is_dir() else path.with_name("ask")
 
 
 def _orderings(path: Path, table: AnsweredTable) -> tuple[Count, list[str]]:

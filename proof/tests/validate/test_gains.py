@@ -52,6 +52,17 @@ def table(folder: Path, rows: list[str], orderings: list[str] = ()) -> Path:  # 
     return path
 
 
+def test_the_studies_of_a_numbered_table_lie_in_the_folder_of_its_number(tmp_path: Path) -> None:
+    path = table(tmp_path, [row("one", 1, 100), row("eight", 8, 100)])
+    path.write_text("\n".join([HEADER, row("one", 1, gain(tmp_path)[0]), ""]))
+    path = path.rename(tmp_path / "given5.csv")
+    for folder in (tmp_path / "ask", tmp_path / "ask5"):
+        if not folder.exists():
+            (tmp_path / "ask").rename(folder)
+        (found,) = gains.verify([path], {}).files
+        assert isinstance(found, gains.GainTable) and found.levels == Count(1, 1), folder
+
+
 def gain(folder: Path) -> tuple[float, float]:
     """Rate alone, and the gain of depth 8, of the simulated disk."""
     studies = gains.AskedStudies(folder / "ask")

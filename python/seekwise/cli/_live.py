@@ -61,7 +61,7 @@ class Watcher:
 
 
 def _left_text(told: Told, about: str = "") -> str:
-    return "time left not known yet" if told.left_s is None else f"{about}{time_text(told.left_s)} left{told.then}"
+    return "time left not known yet" if told.left_s is None else f"{about}{time_text(told.left_s)} left"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from seekwise import files
 from seekwise.control.state import state_folder
 from seekwise.errors import RefusedError, UsageError
-from seekwise.simulate.protocol import Backend, Say, SpreadSession
+from seekwise.simulate.protocol import Backend, ForetellingSession, Say, SpreadSession
 from seekwise.store.codec import StoredRecord
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
@@ -32,8 +32,6 @@ class Progress:
     last: Record | StoredRecord | None
     workers: int | None = None
     """Processors that trials are spread over, which then end in any order."""
-    then: str = ""
-    """What follows the trials and is not in the time left."""
 
 
 def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
@@ -95,20 +93,21 @@ def _carry_out(
     with store.ending(run_id), backend.session(plan, run_id, say) as session:
         if not known:
             store.add_run(run)
-        pace = Pace(plan, open_trials)
-        tell(Progress(pace.done, len(plan.trials), pace.left_s(), None, then=pace.then))
+        foretold = session.foretell() if isinstance(session, ForetellingSession) else (plan.trial_s, 0.0)
+        pace = Pace(plan, open_trials, *foretold)
+        tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
         if isinstance(session, SpreadSession):
             for rows in session.run_spread(open_trials, attempts):
                 store.add_rows(rows)
                 pace.ended(*(row.trial for row in rows))
-                tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], session.workers, pace.then))
+                tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], session.workers))
             return
         for trials in _by_repetition(open_trials):
             for record in session.run(trials, attempts):
                 store.add(record)
                 pace.ended_until(record.trial)
                 left_s = pace.left_s(session.ended_ahead)
-                tell(Progress(pace.done, len(plan.trials), left_s, record, then=pace.then))
+                tell(Progress(pace.done, len(plan.trials), left_s, record))
 
 
 def _is_done(state: tuple[int, bool] | None, attempts: int) -> bool:
@@ -130,10 +129,11 @@ class Pace:
     """Time left: the plan's estimate, corrected by how the trials so far compare with it. A trial costs the same
     however many there are."""
 
-    def __init__(self, plan: Plan, todo: Sequence[Trial]) -> None:
+    def __init__(self, plan: Plan, todo: Sequence[Trial], trial_s: Sequence[float], after_s: float = 0.0) -> None:
+        """`trial_s`: seconds of a trial, by combination; `after_s`: of what follows all trials, at their pace."""
         self._started = time.monotonic()
         self._total = len(plan.trials)
-        self._estimates = {trial.index: plan.trial_s[trial.combination] for trial in todo}
+        self._estimates = {trial.index: trial_s[trial.combination] for trial in todo}
         """Of the trials still to be done, in their order."""
         self._left_s = self._all_s = sum(self._estimates.values())
         self._todo = len(todo)
@@ -141,10 +141,8 @@ class Pace:
         first = sum(trial.repetition == todo[0].repetition for trial in todo) if todo else 0
         is_simulated = plan.backend == "simulated"
         self._known_from = min(first, math.ceil(self._todo / 2)) if is_simulated else 0
-        names = {name for setting in plan.settings for name in setting.values}
-        follow = is_simulated and "raid_level" in names and not names & {"missing", "bitmap", "sync_speed_max"}
-        self.then = ", then arrays with a failed drive" if follow else ""
-        self._after_s = ANSWER_S if is_simulated else 0.0
+        self._answer_s = ANSWER_S if is_simulated else 0.0
+        self._after_s = after_s
 
     @property
     def done(self) -> int:
@@ -168,7 +166,7 @@ class Pace:
             return None
         left = max(self._left_s - sum(itertools.islice(self._estimates.values(), ended_ahead)), 0.0)
         done = self._all_s - left
-        return left if done <= 0 else left * elapsed_s / done + self._after_s
+        return left if done <= 0 else (left + self._after_s) * elapsed_s / done + self._answer_s
 
 
 def to_resume(store: Store, name: str) -> tuple[Run, Plan]:

@@ -15,9 +15,11 @@ from functools import lru_cache
 from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.simulate import trial_spec, use_programs, use_trials
+from seekwise.simulate.arrays import FACTORS, UNPROTECTED
 from seekwise.simulate.spec import Answer, Spec
 from seekwise.store.record import Record
 from seekwise.workload.study import uses as use_files
+from seekwise.workload.study.plan import Plan
 
 STATES: dict[str, dict[str, object]] = {"failed": {"missing": [0]}, "rebuilding": {"missing": [0], "resync": {}}}
 REPEATS_MOST = 3
@@ -29,6 +31,10 @@ IOS_MOST = 300_000
 """I/Os that are simulated of one array, load and state: some tenths of a second."""
 
 
+FEW_S = 0.1
+"""Of loads with fewer I/Os several repetitions are simulated."""
+
+
 @dataclass(frozen=True)
 class StateResult:
     """One load on an array in one state."""
@@ -36,6 +42,24 @@ class StateResult:
     array: dict[str, object]
     """As in a record's load."""
     rate_bytes_per_s: float
+
+
+def takes_s(plan: Plan, trial_s: Sequence[float]) -> float:
+    """Seconds of all arrays of a plan in all states, each under the load of most requests at once; `trial_s`: of a
+    trial, by combination."""
+    arrays = {
+        tuple(value for name, value in setting.values.items() if name in FACTORS)
+        for setting in plan.settings
+        if "raid_level" in setting.values and setting.values["raid_level"] not in UNPROTECTED
+    }
+    if any(setting.values.keys() & {"missing", "bitmap", "sync_speed_max"} for setting in plan.settings):
+        return 0.0
+    most: dict[tuple[str, str], tuple[int, float]] = {}
+    for combination, seconds in zip(plan.combinations, trial_s, strict=True):
+        load, place = combination.load, (combination.system, combination.load.name)
+        most[place] = max(most.get(place, (0, 0.0)), (load.threads * load.iodepth, seconds))
+    repeats = min(plan.repetitions, REPEATS_MOST)
+    return len(arrays) * len(STATES) * sum(max(s, min(repeats * s, FEW_S)) for _, s in most.values())
 
 
 def can(record: Record) -> bool:
@@ -106,7 +130,7 @@ def _rebuild_kib_s(of_array: str, capacity_bytes: int, seed: int) -> float | Non
         "cache": {"limit_bytes": use_programs.MEMORY_BYTES},
         "host": {**spec["host"], "processors": use_programs.processors(use)},
     }
-    (answer,) = use_programs.simulated(json.dumps([_in_state(spec, STATES["rebuilding"])]), 1)
+    (answer,) = use_programs.simulated([_in_state(spec, STATES["rebuilding"])], 1)
     speeds = [phase["resync"]["kib_per_s"] for phase in answer.get("phases", ()) if "resync" in phase]
     return float(speeds[0]) if speeds else None
 

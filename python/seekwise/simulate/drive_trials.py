@@ -3,7 +3,6 @@ tunable of the queues (`trial_spec.py`)."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -131,7 +130,7 @@ class DriveTrials:
     def records(self, plan: Plan, run_id: str, batch: Sequence[Attempt], processors: int, heed: Heed) -> list[Record]:
         """Simulated side by side. UsageError where one cannot be simulated."""
         specs = [self._spec(plan, attempt.trial, attempt.seed) for attempt in batch]
-        results = use_programs.simulated(json.dumps(specs), processors)
+        results = use_programs.simulated(specs, processors)
         failed = next((each for each in zip(batch, results, strict=True) if "error" in each[1]), None)
         if failed is not None:
             key = plan.combinations[failed[0].trial.combination].key

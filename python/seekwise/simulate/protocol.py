@@ -83,6 +83,15 @@ class SpreadSession(Protocol):
         ...
 
 
+@runtime_checkable
+class ForetellingSession(Protocol):
+    """A session that knows better than the plan what its trials take."""
+
+    def foretell(self) -> tuple[Sequence[float], float]:
+        """Seconds of a trial, by combination, and of what follows all trials."""
+        ...
+
+
 class Backend(Protocol):
     provenance: Provenance
 

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import itertools
 import os
+import statistics
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seekwise import drive_names
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.simulate import room
+from seekwise.simulate import degraded, room
 from seekwise.simulate.drive_trials import DriveTrials
 from seekwise.simulate.made import Attempt
 from seekwise.simulate.options import check as check_options
@@ -28,8 +29,9 @@ from seekwise.simulate.storage_trials import StorageTrials, is_storage
 from seekwise.simulate.trial_spec import KERNEL_DEFAULT
 from seekwise.store.database import now
 from seekwise.store.record import Record
+from seekwise.workload.study import estimate
 from seekwise.workload.study.factors import Value
-from seekwise.workload.study.plan import Plan, SystemFacts, Trial
+from seekwise.workload.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.workload.study.study import Study, System
 
 Trials = DriveTrials | StorageTrials
@@ -101,6 +103,17 @@ class SimulatedBackend:
         yield SimulatedSession(plan, run_id, self.systems, self.study, self.processors)
 
 
+PART = 0.02
+"""Of a trial, under each setting, to see how many requests it has."""
+
+
+def _part_of(load: Load) -> Load | None:
+    """None where the amount is known, or no part can be had."""
+    if load.use or load.job or not all(step.runtime_s for step in load.phases):
+        return None
+    return replace(load, phases=tuple(replace(step, runtime_s=PART * (step.runtime_s or 0)) for step in load.phases))
+
+
 class _Stopped(Exception):
     """Nobody waits for the batch any more."""
 
@@ -118,6 +131,22 @@ class SimulatedSession:
 
     def __post_init__(self) -> None:
         self.trials = trials_of(self.study, self.systems)
+
+    def foretell(self) -> tuple[Sequence[float], float]:
+        """Of what ends by time a small part is simulated: how many requests a drive, an array or a guest serves no
+        table knows."""
+        parts = [_part_of(combination.load) for combination in self.plan.combinations]
+        both = zip(self.plan.combinations, parts, strict=True)
+        plan = replace(self.plan, combinations=tuple(replace(whole, load=part or whole.load) for whole, part in both))
+        first = {(trial.combination, trial.setting): trial for trial in plan.trials if parts[trial.combination]}
+        seconds: dict[int, list[float]] = {}
+        for record in replace(self, plan=plan).run(list(first.values()), {}):
+            number = plan.trials[record.trial].combination
+            moved, calls = (sum(getattr(phase, what) for phase in record.phases) / PART for what in ("bytes", "ios"))
+            took_s = estimate.simulated_s(plan.combinations[number].load, moved, calls) / self.processors
+            seconds.setdefault(number, []).append(took_s)
+        trial_s = [statistics.mean(seconds.get(number, [said])) for number, said in enumerate(self.plan.trial_s)]
+        return trial_s, degraded.takes_s(self.plan, trial_s)
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         """Records in the order of `trials`, in batches over all processors; no record depends on how many there are."""

@@ -4,6 +4,9 @@ come out."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +56,7 @@ def phase(use: Use, capacity_bytes: int, rotational: bool, seed: int, share: flo
         )
     except ValueError as error:
         raise UsageError(f"{use.name}: {error}", hint="a larger drive, or other uses with --for") from None
-    return {"operation": "mixed", "runtime_ns": round((lead_s + counted_s) * 1e9), "programs": programs}
+    return ProgramsPhase(operation="mixed", runtime_ns=round((lead_s + counted_s) * 1e9), programs=programs)
 
 
 def processors(use: Use) -> int:
@@ -82,15 +85,31 @@ def _recording(job: Job) -> Recording | None:
     return recording.find(job.program, given)
 
 
-def simulated(specs_text: str, threads: int) -> list[Answer]:
-    """Results of trials, a JSON list; `units` of a program's job are bytes, as a fast drive does more of them than text
-    has room for."""
+def simulated(specs: Sequence[Spec], threads: int) -> list[Answer]:
+    """Results of trials; `units` of a program's job are bytes, as a fast drive does more of them than text has room
+    for."""
     units: list[list[bytes]] = []
-    results: list[Answer] = json.loads(_core.simulate_cells(specs_text, threads, None, units))
+    texts = ",".join(map(_text, specs))
+    results: list[Answer] = json.loads(_core.simulate_cells(f"[{texts}]", threads, None, units))
     for result, packed in zip(results, units, strict=True):
         for job in (job for done in result.get("phases", ()) for job in done["jobs"] if "units" in job):
             job["units"] = packed[job["units"]]
     return results
+
+
+class ProgramsPhase(dict[str, Any]):
+    """A phase that several trials share. Its text is made once: it is long, and takes as long as some trials."""
+
+    @cached_property
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps(self)
+
+
+def _text(spec: Spec) -> str:
+    rest = json.dumps({name: part for name, part in spec.items() if name != "phases"})
+    phases = (phase.text if isinstance(phase, ProgramsPhase) else json.dumps(phase) for phase in spec["phases"])
+    return f'{rest[:-1]}, "phases": [{",".join(phases)}]}}'
 
 
 def units_of(packed: bytes) -> NDArray[np.int64]:

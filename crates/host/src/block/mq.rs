@@ -6,9 +6,10 @@
 //! ```
 //!
 //! When the queue is run: with each request that arrives; on timers of the policy; when the policy asks for it (bfq and kyber do so at
-//! completions). A completion of a driver with budget (SCSI) always runs it; without one only if a run since the last completion
-//! found a request that waited for a driver tag. A policy that dispatches nothing although something waits is asked again 3 ms later
-//! (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks and one more, which recordings of bfq show).
+//! completions). A completion runs it if a run since the last one found a request that waited for a driver tag, or (SCSI) the drive full;
+//! before 5.10 every completion of a SCSI drive does (drivers/scsi/scsi_lib.c: scsi_end_request). A policy that dispatches nothing although
+//! something waits is asked again 3 ms later (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks and one more, which
+//! recordings of bfq show).
 //!
 //! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags ([`super::tags`]; a policy without limits wakes one
 //!                sleeper per completion); task plug of 6.1 (flush at 32 requests or a
@@ -147,6 +148,7 @@ impl<S: Scheduler> MqQueue<S> {
                 }
             }
             if self.limits.budget && self.base.free_tags.is_empty() {
+                self.restart = true;
                 return;
             }
             if !self.policy.has_work() {
@@ -209,11 +211,11 @@ impl<S: Scheduler> MqQueue<S> {
         all
     }
 
-    /// The policy dispatched nothing. With a budget every completion asks it anyway.
+    /// The policy dispatched nothing.
     #[cold]
     fn ask_later(&mut self, now: Nanos) {
         let kernel = self.limits.kernel;
-        if self.limits.budget || !kernel.at_least(5, 8, 0) {
+        if self.every_completion_runs() || !kernel.at_least(5, 8, 0) {
             return;
         }
         // Since 5.19 a delay that runs already is not begun anew.
@@ -223,6 +225,11 @@ impl<S: Scheduler> MqQueue<S> {
         // The timer wheel rounds up by a tick so as never to be early. Linux 4.8 on kernel/time/timer.c: calc_index.
         let ticks = kernel.ticks_from_millis(ASK_AGAIN_MILLIS) + 1;
         self.ask_again = kernel.tick_start(kernel.jiffies(now) + ticks);
+    }
+
+    #[inline]
+    fn every_completion_runs(&self) -> bool {
+        self.limits.budget && !self.limits.kernel.at_least(5, 10, 0)
     }
 
     /// A request that arrives now is alone, and the drive has room for it.
@@ -507,7 +514,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             self.base.woken.push_back(process);
         }
         let kicked = self.policy.take_queue_kick();
-        if std::mem::take(&mut self.restart) || self.limits.budget || kicked {
+        if std::mem::take(&mut self.restart) || kicked || self.every_completion_runs() {
             self.run(now, driver, observer);
         }
     }

@@ -94,6 +94,12 @@ impl Plug {
         self.requests.push((bio, place));
     }
 
+    /// Nothing is plugged.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
     /// Hands out everything, member by member, each member's requests oldest first.
     pub fn flush(&mut self, mut out: impl FnMut(Plugged)) {
         // Small writes leave two requests, of two members.

@@ -31,6 +31,8 @@ use serde_json::Value;
 /// md's own bound before bios could be split (2.6.32 and older): 255 sectors, in pages of the page cache 248.
 /// Linux 2.6.23 drivers/md/md.c and block/ll_rw_blk.c (blk_queue_stack_limits).
 const OLD_MD_SECTORS_MAX: Sectors = Sectors(248);
+/// RAID 5 and 6 take 256 rows of a chunk at once from 6.0 on (Linux 6.1 drivers/md/raid5.c: RAID5_MAX_REQ_STRIPES), and cut what is longer.
+const PARITY_SECTORS_MAX: Sectors = Sectors(2048);
 /// Places at which the speed of a member is taken, ends included.
 const PLACES: u64 = 5;
 
@@ -273,7 +275,9 @@ impl<'a> Planned<'a> {
             members,
             frame.costs.md(),
         )?;
-        let bio_max = if frame.kernel.at_least(3, 14, 0) {
+        let bio_max = if md.volume.parity().is_some() && frame.kernel.at_least(6, 0, 0) {
+            frame.numbers.max_sectors.min(PARITY_SECTORS_MAX)
+        } else if frame.kernel.at_least(3, 14, 0) {
             frame.numbers.max_sectors
         } else {
             frame.numbers.max_sectors.min(OLD_MD_SECTORS_MAX)

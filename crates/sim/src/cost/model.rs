@@ -181,6 +181,7 @@ impl Md {
             piece: Nanos::ZERO,
             bitmap_lock: Nanos::ZERO,
             read_lock: Nanos::ZERO,
+            barrier_lock: Nanos::ZERO,
         }
     }
 }

@@ -9,10 +9,11 @@
 //! until then counts the member as busy.
 //!
 //! A guest's disk (virtio-blk) is served so by a thread of the host's, on a processor that the guest does not see. A command that finds the thread
-//! asleep notifies it; one that finds it at work does not (event index), so a plugged list is one notification.
+//! asleep notifies it; one that finds it at work does not (event index), so a plugged list is one notification. What the drive has done wakes it too, and
+//! it then takes what has been notified.
 //!
 //! Modelled:      first come, first served.
-//! Not modelled:  who preempts whom, several replies taken at one wake-up; of guests: the host's own queue, polling, the 0.6 us that an exit takes
+//! Not modelled:  who preempts whom, several replies taken at one wake-up; of guests: the host's own queue, polling, what it takes that a completion wakes, the 0.6 us that an exit takes
 //!                of the guest's processor (1,762 cycles: M. Tsirkin, kvm-unit-tests, qemu 29b39bc712b5), several threads.
 
 use crate::cost::{Service, Services};
@@ -41,6 +42,9 @@ pub struct Served<D> {
     worked: Nanos,
     /// A guest's: until when the thread is at work.
     thread: Option<Nanos>,
+    /// Commands that it has been notified of, and when it runs for them.
+    notified: VecDeque<Command>,
+    wakes: Option<Nanos>,
 }
 
 impl<D> Served<D> {
@@ -55,6 +59,8 @@ impl<D> Served<D> {
             under_way: Vec::new(),
             worked: Nanos::ZERO,
             thread: None,
+            notified: VecDeque::new(),
+            wakes: None,
         }
     }
 
@@ -80,6 +86,21 @@ impl<D> Served<D> {
             &self.services.read
         } else {
             &self.services.write
+        }
+    }
+
+    fn send(&mut self, now: Nanos, command: Command) {
+        let (read, pages) = self.under_way[command.tag.0 as usize];
+        let service = *self.service(read);
+        let sent = self.book(now, service.send + times(service.send_page, pages));
+        self.book(sent, service.behind + times(service.behind_page, pages));
+        self.sending.push_back((sent, command));
+    }
+
+    fn send_notified(&mut self, now: Nanos) {
+        self.wakes = None;
+        while let Some(command) = self.notified.pop_front() {
+            self.send(now, command);
         }
     }
 
@@ -119,12 +140,12 @@ impl<D: Device + Clone> Device for Served<D> {
             self.under_way.resize(index + 1, (false, 0));
         }
         self.under_way[index] = (read, pages);
-        let service = *self.service(read);
-        let notified = self.thread.is_some_and(|until| until <= now);
-        let begins = if notified { now + GUEST_NOTIFIED } else { now };
-        let sent = self.book(begins, service.send + times(service.send_page, pages));
-        self.book(sent, service.behind + times(service.behind_page, pages));
-        self.sending.push_back((sent, command));
+        if self.thread.is_some_and(|until| until <= now) {
+            self.wakes.get_or_insert(now + GUEST_NOTIFIED);
+            self.notified.push_back(command);
+        } else {
+            self.send(now, command);
+        }
     }
 
     /// Plays a copy on, with a processor of its own.
@@ -152,7 +173,7 @@ impl<D: Device + Clone> Device for Served<D> {
     fn next_event(&self) -> Option<Nanos> {
         let sent = self.sending.front().map(|(at, _)| *at);
         let received = self.receiving.front().map(|(at, _)| *at);
-        [received, self.drive.next_event(), sent]
+        [received, self.drive.next_event(), sent, self.wakes]
             .into_iter()
             .flatten()
             .min()
@@ -168,6 +189,9 @@ impl<D: Device + Clone> Device for Served<D> {
             let service = *self.service(read);
             let at = self.book(now, service.receive + times(service.receive_page, pages));
             self.receiving.push_back((at, tag));
+            self.send_notified(now);
+        } else if self.wakes.is_some_and(|at| at <= now) {
+            self.send_notified(now);
         } else if self.sending.front().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, command)) = self.sending.pop_front() {
                 self.drive.submit(now, command);

@@ -6,7 +6,6 @@ simulator plays in another way than the kernel would is said with the answer.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -148,18 +147,15 @@ def _rounds(run: SimulatedRun, uses: Sequence[Use], rounds: range) -> None:
     size = min(BATCH_MOST, BATCH_PER_PROCESSOR * processors)
     pace = Pace({use.name: step for use in uses})
     # Candidates of a round stand side by side and run the same; placing recordings takes as long as some trials.
-    phases_for, phases, phases_text = None, None, ""
+    phases_for, phases = None, None
     for batch in [*_parts(first, processors), *_parts(others, size)]:
-        specs, texts = [], []
+        specs = []
         for use, number, candidate in batch:
             seed = run.plan.seed + number
             if phases_for != (use.name, number):
                 phases_for, phases = (use.name, number), phases_of_use(model, use, seed)
-                phases_text = json.dumps(phases)
             specs.append(spec_of_use(model, use, candidate.values, seed, phases))
-            rest = json.dumps({name: part for name, part in specs[-1].items() if name != "phases"})
-            texts.append(f'{rest[:-1]}, "phases": {phases_text}}}')
-        results = use_programs.simulated(f"[{','.join(texts)}]", processors)
+        results = use_programs.simulated(specs, processors)
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise UsageError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")

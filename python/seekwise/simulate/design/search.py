@@ -8,6 +8,7 @@ that the model cannot tell from its best (`gain_error` of what differs) are equa
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import time
@@ -22,6 +23,7 @@ from seekwise.simulate.design import trial
 from seekwise.simulate.design.space import Array, Point, Space
 from seekwise.simulate.design.trial import LoadFigures, Simulate
 from seekwise.simulate.gain_error import gain_error
+from seekwise.simulate.spec import Spec
 from seekwise.simulate.use_trials import Model
 from seekwise.workload.study.plan import trial_seed
 from seekwise.workload.study.uses import Use
@@ -70,15 +72,19 @@ class Sweep:
         size = os.cpu_count() or 1
         # From everywhere, so that the first ones foretell the rest: arrays of few drives take less.
         todo = [pair for first in range(SPREAD) for pair in todo[first::SPREAD]]
+        # The same on arrays of the same size: placing recordings takes as long as some trials.
+        phases: dict[tuple[int, int, str], list[Spec]] = {}
         while todo:
             self.tell(len(self.found), total)
             part, todo = todo[:size], todo[size:]
             began = time.monotonic()
-            specs = [
-                trial.spec(self.model, use, point, self.data_bytes, trial_seed(self.seed, number))
-                for point, number in part
-                for use in self.uses
-            ]
+            specs = []
+            for (point, number), use in itertools.product(part, self.uses):
+                size_bytes, seed = point.array.capacity_bytes, trial_seed(self.seed, number)
+                key = (size_bytes, number, use.name)
+                if key not in phases:
+                    phases[key] = trial.phases(self.model, use, size_bytes, self.data_bytes, seed)
+                specs.append(trial.spec(self.model, use, point, seed, phases[key]))
             results = iter(self.simulate(specs))
             for pair in part:
                 self.found[pair] = tuple(trial.figures(use, next(results)) for use in self.uses)

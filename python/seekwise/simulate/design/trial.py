@@ -3,7 +3,6 @@ same addresses."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -58,12 +57,15 @@ class LoadFigures:
         return float(self.phase.details[CPU_US])
 
 
-def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Spec:
-    """The specification of a trial. `data_bytes`: how much of the array random requests reach, the same on every
-    array."""
-    array = replace(model, capacity_bytes=point.array.capacity_bytes)
-    phases = use_trials.phases_of_use(array, use, seed, PERIOD_SHARE, data_bytes)
-    trial = use_trials.spec_of_use(array, use, point.values, seed, phases)
+def phases(model: Model, use: Use, capacity_bytes: int, data_bytes: int, seed: int) -> list[Spec]:
+    """What runs on every array of this size. `data_bytes`: how much of it random requests reach, the same on all."""
+    array = replace(model, capacity_bytes=capacity_bytes)
+    return use_trials.phases_of_use(array, use, seed, PERIOD_SHARE, data_bytes)
+
+
+def spec(model: Model, use: Use, point: Point, seed: int, phases: list[Spec]) -> Spec:
+    """The specification of a trial."""
+    trial = use_trials.spec_of_use(model, use, point.values, seed, phases)
     if any(str(job.pattern).startswith("random") for job in use.job):
         trial_spec.with_full_log(trial)
     return trial
@@ -71,7 +73,7 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> Sp
 
 def simulate(specs: Sequence[Spec]) -> list[Answer]:
     """Results of trials in their order, on all processors of this machine."""
-    return use_programs.simulated(json.dumps(list(specs)), os.cpu_count() or 1)
+    return use_programs.simulated(specs, os.cpu_count() or 1)
 
 
 def figures(use: Use, result: Answer) -> LoadFigures:

@@ -116,6 +116,10 @@ impl Raid5 {
             joined.preread_active = false;
             self.preread_active -= 1;
         }
+        let row = joined.row;
+        self.row_changed(row);
+        let row = self.stripes[head as usize].row;
+        self.row_changed(row);
         true
     }
 
@@ -308,6 +312,9 @@ impl Raid5 {
         } else if wants_more {
             head.place = StripeList::Delayed;
             self.delayed.push_back(stripe);
+        } else if head.plugged {
+            // Its submitter's plug holds it.
+            head.place = StripeList::Free;
         } else {
             head.place = StripeList::Free;
             if head.preread_active {

@@ -21,8 +21,8 @@ use crate::layout::parity::Parity;
 use cache::Rows;
 use seekwise_units::hash::ByNumber;
 use seekwise_units::{Lba, Sectors};
-use std::collections::VecDeque;
-use stripe::{bit, Chain, Links, Pages, Stripe, StripeList};
+use std::collections::{BTreeMap, VecDeque};
+use stripe::{bit, Links, Pages, Stripe, StripeList};
 use waiting::{Rest, Visits, WaitingForStripes};
 
 /// Sectors in a page, the unit of the stripe cache.
@@ -194,6 +194,9 @@ pub struct Raid5 {
     clock: u64,
     work: StripeWork,
     waiting: WaitingForStripes,
+    /// Who submits, and what tasks that sleep will submit then.
+    task: Option<u32>,
+    asleep: BTreeMap<u32, VecDeque<Rest>>,
     /// Lists of visits, used again.
     spare: Vec<Visits>,
     /// Which visit each row of a write is, while they are listed.
@@ -246,6 +249,8 @@ impl Raid5 {
             clock: 0,
             work: StripeWork::default(),
             waiting: WaitingForStripes::new(lists),
+            task: None,
+            asleep: BTreeMap::new(),
             spare: Vec::new(),
             visit_of_row: ByNumber::default(),
             config,
@@ -335,12 +340,29 @@ impl Raid5 {
         self.missing.iter().any(|&members| members != 0)
     }
 
+    /// Whose writes are submitted from now on; None: what one of them waits for holds up none of the others.
+    #[inline]
+    pub fn submits(&mut self, task: Option<u32>) {
+        self.task = task;
+    }
+
     fn submit_write(&mut self, id: BioId, start: Lba, sectors: Sectors, sync: bool) {
         let page = start.0 / PAGE * PAGE;
-        if start.0 + sectors.0 > page + PAGE {
+        let task = self.task;
+        let asleep = task.is_some_and(|task| self.asleep.contains_key(&task));
+        if asleep || start.0 + sectors.0 > page + PAGE {
             let visits = self.visits_of(start, sectors);
             self.opened(id, visits.rows.len() as u32);
-            self.attach_or_wait(Rest::Write { id, visits, sync });
+            let rest = Rest::Write {
+                id,
+                visits,
+                sync,
+                task,
+            };
+            match task.and_then(|task| self.asleep.get_mut(&task)) {
+                Some(queue) => queue.push_back(rest),
+                None => self.attach_or_wait(rest),
+            }
             return;
         }
         // One visit needs no list, unless it is in vain.
@@ -350,7 +372,15 @@ impl Raid5 {
             self.unplug();
             let visits = self.visits_of(start, sectors);
             let number = self.waiting.number();
-            self.wait(number, Rest::Write { id, visits, sync });
+            self.wait(
+                number,
+                Rest::Write {
+                    id,
+                    visits,
+                    sync,
+                    task,
+                },
+            );
         }
     }
 
@@ -378,12 +408,18 @@ impl Raid5 {
                 id,
                 mut visits,
                 sync,
+                task,
             } => {
                 while let Some((row, pages)) = visits.next() {
                     if !self.attach_write(id, row, &visits.pages[pages], sync) {
                         // The submitter waits; what it attached so far has to go out.
                         self.unplug();
-                        return Some(Rest::Write { id, visits, sync });
+                        return Some(Rest::Write {
+                            id,
+                            visits,
+                            sync,
+                            task,
+                        });
                     }
                     visits.done += 1;
                 }
@@ -422,7 +458,7 @@ impl Raid5 {
         let Some(stripe) = self.take_stripe(row) else {
             return false;
         };
-        if self.stripes[stripe as usize].is_going_out() {
+        if self.stripes[stripe as usize].in_batch() {
             return false;
         }
         for &(member, whole) in pages {
@@ -472,62 +508,90 @@ impl Raid5 {
         }
     }
 
-    /// The RAID thread runs until nothing is left to handle, holding a plug over the members. False where there was nothing.
-    #[inline]
+    /// The RAID thread runs until nothing is left to handle, as if it took no time. False where there was nothing.
     pub fn run_thread(&mut self, effects: &mut impl Outbox) -> bool {
-        let activates = !self.delayed.is_empty() && self.preread_active < PREREAD_LIMIT;
-        let any = activates || !self.handle.is_empty() || !self.hold.is_empty();
-        if any {
-            self.run_turns(effects);
+        let mut any = false;
+        while self.run_round(effects) {
+            any = true;
         }
         any
     }
 
-    fn run_turns(&mut self, effects: &mut impl Outbox) {
-        loop {
-            if self.preread_active < PREREAD_LIMIT {
-                while let Some(stripe) = self.delayed.pop_front() {
-                    let head = &mut self.stripes[stripe as usize];
-                    head.preread_active = true;
-                    self.preread_active += 1;
-                    if self.config.generation == MdGeneration::Linux2_6_23 {
-                        head.place = StripeList::Handle;
-                        self.handle.push_back(stripe);
-                    } else {
-                        head.place = StripeList::Hold;
-                        self.hold.push_back(stripe);
-                    }
-                }
-            }
-            let batch = if self.config.generation >= MdGeneration::Linux4_4 {
-                THREAD_BATCH
-            } else {
-                1
-            };
-            let mut taken = [0; THREAD_BATCH];
-            let mut count = 0;
-            while count < batch {
-                let Some(stripe) = self.handle.pop_front().or_else(|| self.hold.pop_front()) else {
-                    break;
-                };
-                taken[count] = stripe;
-                count += 1;
-            }
-            if count == 0 {
+    /// Whether the RAID thread, which looks now, finds anything to do.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        let activates = !self.delayed.is_empty() && self.preread_active < PREREAD_LIMIT;
+        activates || !self.handle.is_empty() || !self.hold.is_empty() || !self.plug.is_empty()
+    }
+
+    /// The RAID thread takes up to eight stripes, holding a plug over the members; what leaves the plug meanwhile is sent. A round that finds no
+    /// stripe ends the plug. False where there was nothing.
+    #[inline]
+    pub fn run_round(&mut self, effects: &mut impl Outbox) -> bool {
+        let any = self.has_work();
+        if any {
+            self.round(effects);
+        }
+        any
+    }
+
+    fn round(&mut self, effects: &mut impl Outbox) {
+        let mut left = THREAD_BATCH;
+        while left > 0 {
+            let handled = self.handle_batch(effects);
+            if handled == 0 {
                 break;
             }
-            for &stripe in &taken[..count] {
-                self.handle_stripe(stripe, effects);
-            }
-            for &stripe in &taken[..count] {
-                self.release(stripe);
-            }
-            self.retry_waiting();
+            left = left.saturating_sub(handled);
         }
-        self.grow();
         let mut issue = |(request, stripe)| effects.issue(request, Sender::Stripe(stripe));
         self.plug_out.drain(..).for_each(&mut issue);
-        self.plug.flush(issue);
+        if left == THREAD_BATCH {
+            self.plug.flush(issue);
+            self.grow();
+        }
+    }
+
+    /// Stripes that are taken together, one before 4.x; none where none is ready.
+    fn handle_batch(&mut self, effects: &mut impl Outbox) -> usize {
+        if self.preread_active < PREREAD_LIMIT {
+            while let Some(stripe) = self.delayed.pop_front() {
+                let head = &mut self.stripes[stripe as usize];
+                head.preread_active = true;
+                self.preread_active += 1;
+                if self.config.generation == MdGeneration::Linux2_6_23 {
+                    head.place = StripeList::Handle;
+                    self.handle.push_back(stripe);
+                } else {
+                    head.place = StripeList::Hold;
+                    self.hold.push_back(stripe);
+                }
+            }
+        }
+        let batch = if self.config.generation >= MdGeneration::Linux4_4 {
+            THREAD_BATCH
+        } else {
+            1
+        };
+        let mut taken = [0; THREAD_BATCH];
+        let mut count = 0;
+        while count < batch {
+            let Some(stripe) = self.handle.pop_front().or_else(|| self.hold.pop_front()) else {
+                break;
+            };
+            taken[count] = stripe;
+            count += 1;
+        }
+        for &stripe in &taken[..count] {
+            self.handle_stripe(stripe, effects);
+        }
+        for &stripe in &taken[..count] {
+            self.release(stripe);
+        }
+        if count > 0 {
+            self.retry_waiting();
+        }
+        count
     }
 
     /// What the thread has done since the last time; the count begins anew.
@@ -550,7 +614,7 @@ impl Raid5 {
     }
 
     /// A request of the cache to a member is done; the thread has work afterwards.
-    pub fn complete(&mut self, request: MemberRequest, effects: &mut impl Outbox) {
+    pub fn complete(&mut self, request: MemberRequest) {
         let MemberRequest {
             member,
             start,
@@ -559,32 +623,25 @@ impl Raid5 {
         } = request;
         for row in (start.0..start.0 + sectors.0).step_by(PAGE as usize) {
             if let Some(stripe) = self.stripe_of(row) {
-                self.page_done(stripe, member, effects);
+                self.page_done(stripe, member);
             }
         }
-        self.retry_waiting();
     }
 
     /// The same, told by the stripe head of its first row ([`Sender::Stripe`]).
-    pub fn complete_from(
-        &mut self,
-        stripe: u32,
-        member: u32,
-        sectors: Sectors,
-        effects: &mut impl Outbox,
-    ) {
+    pub fn complete_from(&mut self, stripe: u32, member: u32, sectors: Sectors) {
         let row = self.stripes[stripe as usize].row;
-        self.page_done(stripe, member, effects);
+        self.page_done(stripe, member);
         for row in (row + PAGE..row + sectors.0).step_by(PAGE as usize) {
             if let Some(stripe) = self.stripe_of(row) {
-                self.page_done(stripe, member, effects);
+                self.page_done(stripe, member);
             }
         }
-        self.retry_waiting();
     }
 
+    /// What follows from it is the thread's: requests end and heads are freed when it comes to the row.
     #[inline]
-    fn page_done(&mut self, stripe: u32, member: u32, effects: &mut impl Outbox) {
+    fn page_done(&mut self, mut stripe: u32, member: u32) {
         let (word, bit) = bit(member);
         let page = &mut self.pages_of(stripe)[word];
         if page.locked & bit == 0 {
@@ -594,27 +651,15 @@ impl Raid5 {
         page.uptodate |= bit;
         let head = &mut self.stripes[stripe as usize];
         head.io_left -= 1;
-        if head.io_left > 0 {
-            return;
+        if head.io_left == 0 && head.place == StripeList::Batched {
+            // The rows of a batch end with the first of them.
+            stripe = head.batch;
+            self.stripes[stripe as usize].io_left -= 1;
         }
-        self.has_grown = false;
-        let head = &mut self.stripes[stripe as usize];
-        if head.writing.is_empty() {
+        let head = &self.stripes[stripe as usize];
+        if head.io_left == 0 {
+            self.has_grown = false;
             self.queue_for_thread(stripe);
-            return;
-        }
-        let mut writing = core::mem::replace(&mut head.writing, Chain::EMPTY);
-        head.place = StripeList::Free;
-        let row = head.row;
-        // Who came to the row while it was on its way out: writers, and readers of a missing member.
-        if !head.writers.is_empty() || !head.readers.is_empty() {
-            self.queue_for_thread(stripe);
-        } else if !head.plugged {
-            self.set_free(stripe);
-        }
-        self.row_changed(row);
-        while let Some(id) = self.links.pop(&mut writing) {
-            self.piece_done(id, effects);
         }
     }
 

@@ -45,6 +45,15 @@ impl Raid5 {
     }
 
     pub(super) fn handle_stripe(&mut self, stripe: u32, effects: &mut impl Outbox) {
+        let head = &self.stripes[stripe as usize];
+        if head.io_left == 0 && !head.computed && !head.writing.is_empty() {
+            self.end_writes(stripe, effects);
+            let head = &self.stripes[stripe as usize];
+            if head.writers.is_empty() && head.readers.is_empty() {
+                // Not charged: a whole write of 4 KiB takes fewer instructions than the passes before (benches/results/md-instructions.tsv).
+                return;
+            }
+        }
         self.work.stripes += 1;
         self.work.looks += u64::from(self.map().members);
         let head = &self.stripes[stripe as usize];
@@ -198,9 +207,7 @@ impl Raid5 {
             let head = &mut self.stripes[stripe as usize];
             core::mem::swap(&mut head.writing, &mut head.writers);
             head.computed = true;
-            let row = head.row;
             stripe = head.next_of_batch;
-            self.row_changed(row);
         }
     }
 
@@ -227,7 +234,7 @@ impl Raid5 {
                 }
             }
         }
-        let mut stripe = first;
+        let (mut stripe, mut followers) = (first, 0);
         while stripe != NONE {
             for page in self.pages_of(stripe) {
                 page.written = 0;
@@ -238,21 +245,33 @@ impl Raid5 {
                 head.preread_active = false;
                 self.preread_active -= 1;
             }
-            if stripe != first {
-                head.place = StripeList::Io;
-            }
-            head.batch = NONE;
-            stripe = core::mem::replace(&mut head.next_of_batch, NONE);
+            followers += u32::from(stripe != first && head.io_left > 0);
+            stripe = head.next_of_batch;
         }
-        let head = &mut self.stripes[first as usize];
+        self.stripes[first as usize].io_left += followers;
         if !sent {
             // Every page of the row lies on missing members.
+            self.end_writes(first, effects);
+        }
+    }
+
+    /// The pages of a row, or of all rows of a batch, are on their members: requests end, and a batch falls apart.
+    fn end_writes(&mut self, first: u32, effects: &mut impl Outbox) {
+        let mut stripe = first;
+        while stripe != NONE {
+            let head = &mut self.stripes[stripe as usize];
             let mut writing = core::mem::replace(&mut head.writing, Chain::EMPTY);
-            let row = head.row;
+            let (row, next) = (head.row, head.next_of_batch);
+            (head.next_of_batch, head.batch) = (NONE, NONE);
+            if stripe != first {
+                head.place = StripeList::Free;
+                self.set_free(stripe);
+            }
             self.row_changed(row);
             while let Some(id) = self.links.pop(&mut writing) {
                 self.piece_done(id, effects);
             }
+            stripe = next;
         }
     }
 }
@@ -295,5 +314,77 @@ mod tests {
             (6, 6),
             "a check"
         );
+    }
+
+    fn of_four(stripe_cache_size: u32) -> Raid5 {
+        Raid5::new(Raid5Config {
+            generation: MdGeneration::Linux6_12,
+            parity: Parity {
+                members: 4,
+                parities: 1,
+                layout: ParityLayout::LeftSymmetric,
+                chunk: Sectors(128),
+            },
+            stripe_cache_size,
+            rmw_level: RmwLevel::Enabled,
+            member_sectors_max: Sectors(2560),
+            in_sync_until: Lba(u64::MAX),
+        })
+    }
+
+    #[test]
+    fn a_task_that_sleeps_for_a_stripe_submits_nothing_further() {
+        // Chunks of 16 rows: two take all 32 heads, the third waits, and the last is another page of the first one's rows.
+        let read = |task| {
+            let mut array = of_four(32);
+            let mut effects: Vec<Effect> = Vec::new();
+            array.submits(task);
+            for (id, chunk) in [0, 3, 6, 1].into_iter().enumerate() {
+                let start = Lba(chunk * 128);
+                array.submit(id as u32, start, Sectors(128), true, true, &mut effects);
+            }
+            array.unplug();
+            array.run_thread(&mut effects);
+            let pages = effects.iter().map(|effect| match effect {
+                Effect::Issue { request, .. } if !request.write => request.sectors.0 / PAGE,
+                _ => 0,
+            });
+            pages.sum::<u64>()
+        };
+        assert_eq!((read(None), read(Some(1))), (16 + 32, 32 + 32));
+    }
+
+    #[test]
+    fn requests_end_when_the_thread_comes_to_the_row_and_all_of_a_batch_together() {
+        let mut array = of_four(256);
+        let mut effects: Vec<Effect> = Vec::new();
+        array.submit(0, Lba(0), Sectors(3 * 128), true, true, &mut effects);
+        array.unplug();
+        array.run_thread(&mut effects);
+        let sent = core::mem::take(&mut effects);
+        assert_eq!(sent.len(), 4);
+        for effect in sent {
+            array.run_thread(&mut effects);
+            assert!(effects.is_empty());
+            let Effect::Issue { request, .. } = effect else {
+                unreachable!("nothing is done yet");
+            };
+            array.complete(request);
+        }
+        array.run_thread(&mut effects);
+        assert_eq!(effects, [Effect::Done(0)]);
+    }
+
+    #[test]
+    fn a_round_is_eight_stripes_and_the_plug_ends_with_one_that_finds_none() {
+        let mut array = of_four(256);
+        let mut effects: Vec<Effect> = Vec::new();
+        array.submit(0, Lba(0), Sectors(128), true, true, &mut effects);
+        array.unplug();
+        let mut stripes = Vec::new();
+        while array.run_round(&mut effects) {
+            stripes.push((array.take_work().stripes, effects.len()));
+        }
+        assert_eq!(stripes, [(8, 0), (8, 0), (0, 2)]);
     }
 }

@@ -100,10 +100,10 @@ impl Stripe {
         }
     }
 
-    /// Parity is computed and the pages are not all on the members yet: md makes requests that come wait for that.
+    /// One of several rows that are written together: md lets requests that come wait for their end (stripe_bio_overlaps), and for nothing else.
     #[inline]
-    pub fn is_going_out(&self) -> bool {
-        self.computed || !self.writing.is_empty()
+    pub fn in_batch(&self) -> bool {
+        self.place == StripeList::Batched || self.next_of_batch != NONE
     }
 }
 

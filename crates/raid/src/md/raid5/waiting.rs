@@ -1,11 +1,11 @@
-//! Requests that found no free stripe, or whose row is on its way out.
+//! Requests that found no free stripe, or whose row is part of a batch on its way out.
 //!
 //! Whenever something may have come free, all of them would be tried once, oldest first. With thousands of them (a flusher that goes on while
 //! its rows wait) most tries would be in vain, so each stands where the thing it waits for finds it; the order of tries and what follows from a
 //! vain one are as if all had been tried.
 
 use super::{BioId, Raid5};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Rows that a write meets, in the order of the visits, and the pages which it covers there. Used again.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +44,8 @@ pub(super) enum Rest {
         id: BioId,
         visits: Visits,
         sync: bool,
+        /// Who submits it, and sleeps until all of it has its stripes.
+        task: Option<u32>,
     },
     /// Rows of a missing member, from one to before the other.
     Read {
@@ -55,6 +57,13 @@ pub(super) enum Rest {
 }
 
 impl Rest {
+    fn task(&self) -> Option<u32> {
+        match self {
+            Self::Write { task, .. } => *task,
+            Self::Read { .. } => None,
+        }
+    }
+
     /// The row that cannot be had now.
     fn row(&self) -> u64 {
         match self {
@@ -71,8 +80,8 @@ pub(super) enum Until {
     Tried,
     /// A stripe of the list is free, or its row comes into the cache on another's behalf.
     ListHasOne(usize),
-    /// Its row is written.
-    RowIsOut,
+    /// The batch that its row is part of is written.
+    BatchIsOut,
 }
 
 #[derive(Debug, Default)]
@@ -111,7 +120,7 @@ impl WaitingForStripes {
         match until {
             Until::Tried => self.ready.insert(request),
             Until::ListHasOne(list) => self.lists[list].insert(request),
-            Until::RowIsOut => true,
+            Until::BatchIsOut => true,
         };
     }
 
@@ -119,7 +128,7 @@ impl WaitingForStripes {
         match until {
             Until::Tried => self.ready.remove(&request),
             Until::ListHasOne(list) => self.lists[list].remove(&request),
-            Until::RowIsOut => true,
+            Until::BatchIsOut => true,
         };
     }
 
@@ -172,7 +181,7 @@ impl Raid5 {
     fn until(&self, row: u64) -> Until {
         match self.stripe_of(row) {
             None => Until::ListHasOne(self.list_of(row)),
-            Some(stripe) if self.stripes[stripe as usize].is_going_out() => Until::RowIsOut,
+            Some(stripe) if self.stripes[stripe as usize].in_batch() => Until::BatchIsOut,
             Some(_) => Until::Tried,
         }
     }
@@ -190,6 +199,9 @@ impl Raid5 {
     pub(super) fn wait(&mut self, number: u64, rest: Rest) {
         let until = self.until(rest.row());
         self.blocked |= matches!(until, Until::ListHasOne(_));
+        if let Some(task) = rest.task() {
+            self.asleep.entry(task).or_default();
+        }
         self.waiting.insert(number, rest, until);
     }
 
@@ -225,12 +237,27 @@ impl Raid5 {
                 self.unplug();
             }
             let rest = self.waiting.take(request);
-            if let Some(rest) = self.attach(rest) {
-                self.wait(request, rest);
+            let task = rest.task();
+            match self.attach(rest) {
+                Some(rest) => self.wait(request, rest),
+                None => self.goes_on(task),
             }
             from = request + 1;
         }
         debug_assert!(self.stand_where_they_are_found());
+    }
+
+    /// A task that slept submits what it was asked for meanwhile, until it sleeps again (raid5_get_active_stripe sleeps in the submitter).
+    fn goes_on(&mut self, task: Option<u32>) {
+        let Some(task) = task else { return };
+        while let Some(rest) = self.asleep.get_mut(&task).and_then(VecDeque::pop_front) {
+            if let Some(rest) = self.attach(rest) {
+                let number = self.waiting.number();
+                self.wait(number, rest);
+                return;
+            }
+        }
+        self.asleep.remove(&task);
     }
 
     /// Whether everybody stands where what happens next finds him. Looks at a few only: a flusher lets thousands wait.

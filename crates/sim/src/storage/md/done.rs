@@ -98,7 +98,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         } else if token & OF_STRIPE != 0 {
             let parity = self.parity.as_mut().expect("a volume with parity");
             let stripe = token & !OF_STRIPE;
-            parity.complete_from(stripe, member as u32, sectors, &mut self.thread);
+            parity.complete_from(stripe, member as u32, sectors);
             self.thread.wake(now);
             self.heads_for_resync(now);
         } else {

@@ -6,14 +6,16 @@
 //!                      ─▶ the page ─▶ done                                          drives without a volatile cache
 //! ```
 //!
-//! md writes pages of its bitmap with a flush before them and forced unit access (from 2.6.37 on); what of that reaches the drive, the block layer decides
-//! by what the drive reports (block/blk-flush.c). Neither a flush nor a forced write passes the scheduler. One of a member is under way at a time.
+//! md writes pages of its bitmap with a flush before them and forced unit access from 2.6.37 on, as barriers before (md_super_write, drivers/md/md.c, 2.6.24
+//! and 2.6.32); what of that reaches the drive, the block layer decides by what the drive reports (block/blk-flush.c, block/blk-barrier.c).
+//! Neither a flush nor a forced write passes the scheduler. One of a member is under way at a time.
+//!
+//! Not modelled: that a barrier waits for all requests before it and holds up all behind it.
 
 use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::Md;
 use seekwise_device::{Device, ReportedCache};
 use seekwise_host::block::{BlockQueue, Observer};
-use seekwise_raid::md::MdGeneration;
 use seekwise_units::{Nanos, PAGE_SECTORS};
 use std::collections::VecDeque;
 
@@ -64,7 +66,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     fn is_forced(&self, page: &MemberBio) -> bool {
-        self.generation >= MdGeneration::Linux4_4 && self.cache_of(page) != ReportedCache::Safe
+        self.cache_of(page) != ReportedCache::Safe
     }
 
     fn cache_of(&self, page: &MemberBio) -> ReportedCache {

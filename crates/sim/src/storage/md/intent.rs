@@ -2,9 +2,9 @@
 //!
 //! The md thread writes the pages and sleeps until every member has them, then sends the data (`flush_pending_writes`, `raid5d`). A task whose plug
 //! would send mirrored writes itself leaves them to the thread when pages have to go first; their scheduler then sees the thread instead of the
-//! task. Each page is one request of 4 KiB to each member that is there; from 2.6.37 on it is on the medium before data go (`forced`).
+//! task. Each page is one request of 4 KiB to each member that is there; it is on the medium before data go (`forced`).
 //!
-//! Not modelled: the barriers of older kernels, the superblock that is written when the array becomes clean or dirty.
+//! Not modelled: the superblock that is written when the array becomes clean or dirty.
 
 use crate::storage::md::member_bio::{MemberBio, Owner};
 use crate::storage::md::thread::MdThread;

@@ -8,7 +8,7 @@
 //!
 //! Modelled:      reads around the stripe cache, reads and writes of a degraded array, a resync or rebuild beside the load (`resync`),
 //!                processor time of the thread, its wake-ups, a task or the thread asleep for a request of a member.
-//! Not modelled:  a submitter on a raw device that sleeps for a stripe (it goes on, its rows wait; with files it sleeps: `files`), several threads (`group_thread_cnt`), write-behind, a resync that a bitmap shortens.
+//! Not modelled:  processor time that a submitter on a raw device saves while it sleeps for a stripe (its later writes wait in order; with files it sleeps: `files`), several threads (`group_thread_cnt`), write-behind, a resync that a bitmap shortens.
 
 mod done;
 pub mod files;
@@ -121,8 +121,8 @@ pub struct Md<Q, D> {
     plugging: bool,
     /// Mirrored writes held until the task's plug ends.
     plugged: Vec<MemberBio>,
-    /// Reads of a healthy array with parity pass one lock: when it is free for the next one.
-    reads_free: Nanos,
+    /// Reads of a healthy array with parity, and what RAID 10 is asked for, pass one lock: when it is free for the next.
+    lock_free: Nanos,
     /// When rows and mirrored writes that wait for an unplug go to the thread.
     unplug_at: Nanos,
     pub(crate) thread: MdThread,
@@ -190,7 +190,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             stalled: Vec::new(),
             plugging: false,
             plugged: Vec::new(),
-            reads_free: Nanos::ZERO,
+            lock_free: Nanos::ZERO,
             unplug_at: Nanos::NEVER,
             thread: MdThread::new(costs),
             resync: None,
@@ -237,6 +237,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
         if write && self.parity.is_some() {
             self.calls[call as usize].left += 1;
+            if let Some(parity) = &mut self.parity {
+                parity.submits(Some(bio.process.0));
+            }
             self.write_stripes(Owner::Call(call), bio.start, bio.sectors, bio.sync);
             self.hand_over(now, bio.sync || bio.unplug);
             return;
@@ -401,7 +404,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             }
             let (mut work, mut bitmap) = (None, Nanos::ZERO);
             if let Some(parity) = &mut self.parity {
-                if parity.run_thread(&mut self.thread) {
+                if parity.run_round(&mut self.thread) {
                     let done = parity.take_work();
                     if let Some(intent) = &mut self.intent {
                         bitmap = intent.costs_of(&done, &self.thread, self.generation);
@@ -427,8 +430,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if !self.thread.resync_ends_now.is_empty() {
             self.resync_steps_end(now);
         }
-        if self.thread.out.is_empty() && self.given.is_empty() {
-            self.thread.rest(now);
+        if self.thread.out.is_empty() && (self.given.is_empty() || self.finds_stripes()) {
+            self.thread.rest(now, self.finds_stripes());
             return false;
         }
         self.thread_sends(now, observer);
@@ -446,8 +449,15 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             self.thread.sleep_for_request();
             return;
         }
-        self.unplug_members(now, observer);
-        self.thread.rest(now);
+        if !self.finds_stripes() {
+            self.unplug_members(now, observer);
+        }
+        self.thread.rest(now, self.finds_stripes());
+    }
+
+    /// What came up while the thread worked is part of the same turn.
+    fn finds_stripes(&self) -> bool {
+        self.parity.as_ref().is_some_and(|parity| parity.has_work())
     }
 
     /// The timer of a queue that is due first.

@@ -6,6 +6,7 @@ use crate::storage::md::{member_sink, Md, MdMember, MD_THREAD};
 use crate::storage::{MemberTotals, Stack, Storage, Totals};
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
+use seekwise_raid::md::volume::Volume;
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Nanos, Sectors};
 
@@ -92,18 +93,26 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn task_work(&mut self, now: Nanos, direction: Direction, sectors: Sectors) -> Nanos {
         let write = direction == Direction::Write;
         let costs = &self.thread.costs;
-        let (mut piece, mut waits) = (costs.piece, Nanos::ZERO);
+        let (mut piece, mut lock) = (costs.piece, Nanos::ZERO);
         if self.parity.is_some() {
             if write {
                 return Nanos::ZERO;
             }
             if !self.degraded {
-                waits = self.reads_free.saturating_sub(now);
-                self.reads_free = now + waits + costs.read_lock;
+                lock = costs.read_lock;
             }
-        } else if write && self.mirrors_by_thread && self.volume.mirrored() {
-            // The thread sends copies; their ends remain with the interrupts.
-            piece = piece.saturating_sub(costs.request);
+        } else if self.volume.mirrored() {
+            if matches!(self.volume, Volume::Raid10 { .. }) {
+                lock = costs.barrier_lock;
+            }
+            if write && self.mirrors_by_thread {
+                // The thread sends copies; their ends remain with the interrupts.
+                piece = piece.saturating_sub(costs.request);
+            }
+        }
+        let waits = self.lock_free.saturating_sub(now);
+        if lock > Nanos::ZERO {
+            self.lock_free = now + waits + lock;
         }
         let further = self.volume.pieces(sectors, write) - 1;
         waits + Nanos(piece.0 * further)

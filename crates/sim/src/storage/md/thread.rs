@@ -194,9 +194,9 @@ impl MdThread {
         }
     }
 
-    /// Everything is sent: the next turn, or sleep.
-    pub fn rest(&mut self, now: Nanos) {
-        if core::mem::take(&mut self.again) {
+    /// Everything is sent: the next turn or round, or sleep.
+    pub fn rest(&mut self, now: Nanos, goes_on: bool) {
+        if core::mem::take(&mut self.again) || goes_on {
             self.state = State::Woken;
             self.due = now;
         } else {

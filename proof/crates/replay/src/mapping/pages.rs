@@ -92,7 +92,7 @@ impl Replay {
                     start: Lba(page.2),
                     sectors: Sectors(PAGE),
                 };
-                self.array.complete(request, &mut self.effects);
+                self.array.complete(request);
                 self.thread_due = true;
             }
         }
