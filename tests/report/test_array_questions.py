@@ -293,6 +293,28 @@ def test_the_price_of_a_bitmap_is_said_of_the_whole_array_and_of_a_working_set(m
     assert bitmap.advice([], ()) is None
 
 
+def test_a_slow_start_is_no_price_and_what_is_still_slow_at_the_end_is_a_brink(monkeypatch: pytest.MonkeyPatch) -> None:
+    steady = records(shipped("bitmap", raid_level=["raid5"], bitmap=["none"]))
+    found = next(record for record in steady if record.factors["threads"] == 16)
+    phase = found.phases[0]
+    rate = phase.rate_bytes_per_s
+
+    def course(kind: str, slow: int) -> Record:
+        windows = tuple((rate / 50 if at < slow else rate / 2, 1e6) for at in range(50))
+        kept = sum(share for share, _ in windows) / 50 / rate
+        some = replace(phase, windows=windows, ios=round(phase.ios * kept), bytes=round(phase.bytes * kept))
+        return replace(found, factors={**found.factors, "bitmap": kind}, phases=(some,))
+
+    (row,) = bitmap.rows([found, course("internal", 45), course("internal-1g", 20)])
+    # Half of the rate is left once bits are set; what is not over in three quarters of a run counts as it was.
+    assert row.cost("internal-1g") == pytest.approx(0.5, abs=0.01) and row.cost("internal") > 0.9
+    assert row.slow["internal-1g"].seconds == pytest.approx(0.4 * phase.elapsed_s)
+    monkeypatch.setattr(bitmap, "rows", lambda _: [row])
+    said = bitmap.advice([], ())
+    assert said is not None and [line for line in said.reasons if "brink" in line and "mdadm's chunks" in line]
+    assert f"({row.slow['internal-1g'].seconds:.0f} s after a rest)" in bitmap.table([row]).caption
+
+
 def test_a_screen_shows_of_each_array_the_load_that_loses_most() -> None:
     calm = replace(compared(none=5.0, internal=4.9)[0], load="now-and-then, 1 thread")
     found = [calm, *compared(none=400.0, internal=150.0), replace(calm, array="RAID 10 of 4")]

@@ -4,17 +4,21 @@ use.
 Without a bitmap the whole array is brought in line after a crash, and a drive that was away for a minute is filled
 again in full. So a bitmap is advised wherever it costs writes of a working set less than `PRICE`, the one that costs least; kinds whose
 costs differ by less than the model's error are alike, and the plainest of them is advised.
+
+After a rest every bit is clean, and each that a write sets first costs a page: writes begin slowly, until most are set. What a kind costs is counted after that;
+how long it takes is said beside it. Where writes stay slow, md's daemon cleans bits (after 5 to 10 s) as fast as they are set.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from seekwise.judge.arrays import load_words, name_of
 from seekwise.number_text import natural
 from seekwise.simulate.gain_error import gain_error
-from seekwise.store.record import Record
+from seekwise.store.record import Phase, Record
 
 FACTOR = "bitmap"
 WHOLE = "whole-array"
@@ -25,6 +29,19 @@ EXPERIMENTAL = frozenset({"lockless"})
 """Only where everything else costs too much."""
 PRICE = 0.35
 """Share of the writes per second that protection against hours of resync is worth here: our own choice."""
+OVER = 0.75
+"""Of a run: what is still slow then may stay so."""
+
+
+@dataclass(frozen=True)
+class SlowStart:
+    """How writes begin whose bits are clean."""
+
+    seconds: float
+    """Until they reach half of their later rate."""
+    is_over: bool
+    """Whether they had that rate before `OVER` of the run; else it is at a brink: a page that takes somewhat less time
+    than here makes them many times as fast."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +51,13 @@ class BitmapRow:
     array: str
     load: str
     writes_s: dict[str, float]
-    """{kind: writes a second}."""
+    """{kind: writes a second, after a slow start that is over}."""
     resync_s: float | None
     """After a crash without a bitmap."""
     block_bytes: int
     """Of a write."""
+    slow: dict[str, SlowStart] = field(default_factory=dict)
+    """{kind: how writes begin}, where they begin slowly."""
 
     @property
     def is_whole(self) -> bool:
@@ -64,14 +83,25 @@ def rows(records: Sequence[Record]) -> list[BitmapRow]:
         ).append(record)
     bitmap_rows = []
     for (array_name, load), kinds in groups.items():
-        writes = {
-            kind: sum(phase.iops for r in records_of for phase in r.phases) / len(records_of)
-            for kind, records_of in kinds.items()
-        }
+        courses = {kind: [_course(phase) for r in of_kind for phase in r.phases] for kind, of_kind in kinds.items()}
+        writes = {kind: math.fsum(rate for rate, _ in found) / len(found) for kind, found in courses.items()}
+        slow = {kind: found[0][1] for kind, found in courses.items() if found[0][1] is not None}
         first = next(iter(kinds.values()))[0]
         resync_s = first.load["array"]["rebuild_s"]
-        bitmap_rows.append(BitmapRow(array_name, load, writes, resync_s, int(first.factors["block_bytes"])))
+        bitmap_rows.append(BitmapRow(array_name, load, writes, resync_s, int(first.factors["block_bytes"]), slow))
     return sorted(bitmap_rows, key=lambda row: (natural(row.array), row.load))
+
+
+def _course(phase: Phase) -> tuple[float, SlowStart | None]:
+    """Writes a second, and how they begin where that is slow."""
+    rates = [rate for rate, _ in phase.windows]
+    later = rates[-max(len(rates) // 8, 1) :]
+    begins = next((at for at, rate in enumerate(rates) if rate * len(later) >= sum(later) / 2), 0)
+    if begins == 0 or not phase.bytes:
+        return phase.iops, None
+    start = SlowStart(begins * phase.elapsed_s / len(rates), begins < OVER * len(rates))
+    steady = rates[begins + 1 :] if start.is_over else rates
+    return math.fsum(steady) / len(steady) * phase.ios / phase.bytes, start
 
 
 @dataclass(frozen=True)
@@ -90,8 +120,6 @@ class BitmapChoice:
     """Kinds that cost as much as the cheapest within the model's error."""
     resync_s: float | None
     """The longest after a crash without a bitmap."""
-    is_split: bool
-    """Whether writes over the whole array were compared and others, too."""
 
 
 def choose(table: Sequence[BitmapRow]) -> BitmapChoice | None:
@@ -116,7 +144,6 @@ def choose(table: Sequence[BitmapRow]) -> BitmapChoice | None:
         usual,
         tuple(kind for kind in kinds if abs(usual[kind] - usual[chosen]) <= error),
         max((row.resync_s for row in table if row.resync_s), default=None),
-        len({row.is_whole for row in table}) > 1,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from seekwise.judge.arrays import long_text
 from seekwise.judge.bitmap import KINDS, BitmapChoice, BitmapRow, choose, rows
@@ -37,7 +37,7 @@ OF_LOCK = (
 
 def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | None:
     """The answer of a study of bitmaps; None for any other."""
-    known = choose(rows(records))
+    known = choose(table_rows := rows(records))
     if known is None:
         return None
     chosen, worst = known.cheapest, known.costs
@@ -59,7 +59,18 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...]) -> Advice | Non
             but = f", but {NEEDS[kind]}" if kind in NEEDS else ""
             price = f"is as good {WITHIN_MODEL}" if kind in known.alike else f"costs {_price(known, kind)}"
             reasons.append(f"{WORDS[kind]} {price}{but}")
-    return Advice(headline, (*reasons, OF_LOCK), *_commands(advised), caution=cautions)
+    return Advice(headline, (*_brinks(table_rows), *reasons, OF_LOCK), *_commands(advised), caution=cautions)
+
+
+def _brinks(table_rows: Sequence[BitmapRow]) -> Iterator[str]:
+    """Kinds whose cost a somewhat faster page decides."""
+    for kind in KINDS:
+        if brinks := [row for row in table_rows if (start := row.slow.get(kind)) and not start.is_over]:
+            where = listed([f"{row.array.partition(',')[0]}, {row.load}" for row in brinks])
+            yield (
+                f"{WORDS[kind]} is at a brink ({where}): bits are cleaned nearly as fast as these writes set them, which still grew faster "
+                "at the end. Where a page takes half the time, they may be many times as fast"
+            )
 
 
 def _price(known: BitmapChoice, kind: str) -> str:
@@ -67,9 +78,8 @@ def _price(known: BitmapChoice, kind: str) -> str:
     most, usual = known.costs[kind], known.usual[kind]
     if most <= OF_THROUGHPUT:
         return "nothing that the model can tell"
-    if usual >= most:
-        where = " in a working set and over the whole array" if known.is_split else ""
-        return f"up to {100 * most:.0f} % of random writes{where}"
+    if usual >= most - OF_THROUGHPUT:
+        return f"up to {100 * most:.0f} % of random writes"
     within = f"{100 * usual:.0f} %" if usual > OF_THROUGHPUT else "nothing"
     return f"up to {100 * most:.0f} % of random writes over the whole array, {within} in a working set"
 
@@ -117,7 +127,14 @@ def table(rows_of_table: Sequence[BitmapRow]) -> QuestionTable:
         before = dearest.get(row.array)
         if before is None or _most(row, kinds) > _most(rows_of_table[before], kinds):
             dearest[row.array] = place
-    caption = f"Random writes of {sizes} a second{thousands}; in brackets: against none."
+    starts = [
+        start.seconds for row in rows_of_table for start in row.slow.values() if start.is_over and start.seconds >= 1
+    ]
+    caption = (
+        f"{sizes} writes a second once bits are set ({max(starts):.0f} s after a rest); (%): against none."
+        if starts
+        else f"Random writes of {sizes} a second{thousands}; in brackets: against none."
+    )
     values = {place: [row.writes_s.get(kind) for row in rows_of_table] for place, kind in enumerate(kinds, start=2)}
     return QuestionTable(heads, body, caption, tuple(dearest.values()), values, is_one_unit=True)
 
