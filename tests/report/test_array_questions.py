@@ -24,6 +24,7 @@ from seekwise.linux.diskstats import DiskCounters
 from seekwise.report import bitmap, rebuild, terminal
 from seekwise.settings import array_speed
 from seekwise.simulate.simulated import SimulatedBackend
+from seekwise.store.record import Record
 from seekwise.workload.study import planning, starters
 from seekwise.workload.study.study import Study
 from settings.machine import machine_path
