@@ -231,6 +231,22 @@ fn md_charges_its_thread_and_parity_costs_most() {
     assert!(thread("raid6") > thread("raid5") && thread("raid5") > thread("raid10"));
 }
 
+/// As `issue … p0` in `tests/vectors/md/raid1-2-ssd/wr1.csv` says of 6.1.
+#[test]
+fn copies_of_a_direct_write_are_sent_by_its_task_or_by_the_thread() {
+    let by_thread = |kernel, scheduler, bitmap: &str| {
+        let case = Case::new("raid1", 2).on(kernel, scheduler);
+        let mut job = random(4096, 0.0, 300);
+        job["region_bytes"] = json!(MIB);
+        let found = case.with("bitmap", json!(bitmap)).run(job);
+        // Pages of a bitmap are few: each is one turn of the thread.
+        phase(&found)["cpu"]["thread_s"].as_f64().unwrap() > 1e-3
+    };
+    assert!(by_thread("2.6.32", "deadline", "none"));
+    assert!(!by_thread("4.18", "none", "internal") && !by_thread("6.1", "none", "none"));
+    assert!(!by_thread("6.8", "none", "none") && by_thread("6.8", "none", "internal"));
+}
+
 #[test]
 fn a_member_without_a_free_request_holds_the_task_and_nothing_is_lost() {
     for level in ["raid0", "raid1", "raid5", "raid10"] {

@@ -67,8 +67,9 @@ impl Bitmap {
         from / self.chunk..=(from + sectors.max(1) - 1) / self.chunk
     }
 
-    /// A write begins.
-    pub fn begin(&mut self, bits: RangeInclusive<u64>) {
+    /// A write begins. True when it sets a bit, so that a page has to go first.
+    pub fn begin(&mut self, bits: RangeInclusive<u64>) -> bool {
+        let mut sets = false;
         for bit in bits {
             match self.bits.get_mut(&bit) {
                 Some(Bit::Written(writes)) => *writes += 1,
@@ -76,9 +77,11 @@ impl Bitmap {
                 None => {
                     self.bits.insert(bit, Bit::Written(1));
                     self.pages.dirty.insert(Self::page(bit));
+                    sets = true;
                 }
             }
         }
+        sets
     }
 
     /// A write is done.

@@ -38,7 +38,7 @@ pub fn md<Q: BlockQueue, D: Device>(
         members,
         volume,
         parity,
-        (generation, kernel.hz),
+        (kernel.version, kernel.hz),
         &missing,
         costs,
     );

@@ -35,7 +35,7 @@ use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_raid::md::MdGeneration;
 use seekwise_sched::kernel::HZ_DEFAULT;
 use seekwise_sched::{Direction, ProcessId};
-use seekwise_units::{Lba, Nanos, Sectors};
+use seekwise_units::{Lba, Nanos, Sectors, Version};
 use slab::Slab;
 use soonest::Soonest;
 use std::collections::VecDeque;
@@ -109,8 +109,10 @@ pub struct Md<Q, D> {
     degraded: bool,
     /// Time of the newest event: what was due before it is due then.
     clock: Nanos,
-    /// Mirrored writes are handed to the md thread (up to 6.4).
-    mirrors_by_thread: bool,
+    /// Mirrored writes wait for the end of their task's plug, or go to the md thread where there is none (up to 6.4; with a bitmap always).
+    mirrors_wait: bool,
+    /// Direct writes have such a plug: `blkdev_write_iter` up to 6.4 (Linux 6.4 block/fops.c), so their task sends them (raid1_unplug, drivers/md/raid1-10.c).
+    direct_plugged: bool,
     calls: Slab<MdCall>,
     /// Bios under way that are one request and have no call.
     whole_bios: usize,
@@ -149,7 +151,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         members: Vec<(Q, AttachedDrive<D>)>,
         mut volume: Volume,
         mut parity: Option<Box<Raid5>>,
-        (generation, hz): (MdGeneration, u32),
+        (kernel, hz): (Version, u32),
         missing: &[u32],
         costs: MdCosts,
     ) -> Self {
@@ -160,6 +162,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             }
         }
         let count = members.len();
+        let generation = MdGeneration::of(kernel);
+        let plugs = kernel < Version(6, 5, 0);
         Self {
             members: members
                 .into_iter()
@@ -182,7 +186,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             hz,
             degraded: !missing.is_empty(),
             clock: Nanos::ZERO,
-            mirrors_by_thread: generation < MdGeneration::Linux6_12,
+            mirrors_wait: plugs,
+            direct_plugged: plugs && generation >= MdGeneration::Linux4_4,
             calls: Slab::new(),
             whole_bios: 0,
             jobs: Slab::new(),
@@ -210,7 +215,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// A drive alone: one member, and nothing for a thread to do.
     pub fn alone(queue: Q, drive: AttachedDrive<D>, capacity: Sectors) -> Self {
         let volume = Volume::Single { capacity };
-        let kernel = (MdGeneration::Linux4_4, HZ_DEFAULT);
+        let kernel = (Version(4, 4, 0), HZ_DEFAULT);
         let members = vec![(queue, drive)];
         Self::new(members, volume, None, kernel, &[], MdCosts::MODERN)
     }
@@ -229,8 +234,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             sectors: bio.sectors,
             left: 0,
         }) as u32;
+        let mut sets_bit = false;
         if write {
-            self.write_intended(now, call, bio.start, bio.sectors);
+            sets_bit = self.write_intended(now, call, bio.start, bio.sectors);
             if let Some(intent) = &mut self.intent {
                 intent.write_comes_from(bio.process);
             }
@@ -267,11 +273,14 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             for order in orders.iter() {
                 self.volume.write_begins(&order.piece);
             }
-            let pages_first = self.intent.as_ref().is_some_and(|intent| intent.holds_up());
-            if self.mirrors_by_thread || pages_first {
+            // A task in a plug of its own writes the pages that it finds dirty, and waits for no other's (md_bitmap_unplug).
+            let pages_first = sets_bit
+                || !self.direct_plugged
+                    && self.intent.as_ref().is_some_and(|intent| intent.holds_up());
+            if self.mirrors_wait || pages_first {
                 if self.plugging && self.generation >= MdGeneration::Linux4_4 {
                     self.plugged.append(orders);
-                } else {
+                } else if pages_first || !self.direct_plugged {
                     self.thread.mirrored.extend(orders.drain(..));
                     self.hand_over(now, bio.sync || bio.unplug);
                 }

@@ -105,7 +105,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             if matches!(self.volume, Volume::Raid10 { .. }) {
                 lock = costs.barrier_lock;
             }
-            if write && self.mirrors_by_thread {
+            if write && self.mirrors_wait && !self.direct_plugged {
                 // The thread sends copies; their ends remain with the interrupts.
                 piece = piece.saturating_sub(costs.request);
             }
