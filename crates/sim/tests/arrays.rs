@@ -223,12 +223,32 @@ fn sequential_reads_and_writes_use_the_width_of_the_array() {
 
 #[test]
 fn md_charges_its_thread_and_parity_costs_most() {
-    let thread = |level| {
-        let result = Case::new(level, 4).run(sequential(MIB, 0.0, 50));
+    let thread = |level, members| {
+        let result = Case::new(level, members).run(sequential(MIB, 0.0, 50));
         phase(&result)["cpu"]["thread_s"].as_f64().unwrap()
     };
-    assert_eq!(thread("raid0"), 0.0);
-    assert!(thread("raid6") > thread("raid5") && thread("raid5") > thread("raid10"));
+    assert_eq!(thread("raid0", 4), 0.0);
+    // Full stripes: none reads.
+    let raid5 = thread("raid5", 3);
+    assert!(thread("raid6", 4) > raid5 && raid5 > thread("raid10", 4));
+}
+
+/// Interrupts come to the processor that submitted: what a thread sends ends on its own.
+#[test]
+fn the_thread_of_raid5_takes_the_interrupts_of_its_requests() {
+    let thread = |scheduler, interrupt_ns: u64| {
+        let mut spec = Case::new("raid5", 4)
+            .on("6.1", scheduler)
+            .spec(random(4096, 0.0, 300));
+        spec["host"] = json!({ "interrupt_ns": interrupt_ns });
+        let result = trial::run(&serde_json::from_value::<TrialSpec>(spec).unwrap()).unwrap();
+        phase(&result)["cpu"]["thread_s"].as_f64().unwrap()
+    };
+    let (none, one) = (thread("none", 0), thread("none", 1_000));
+    // Two reads and two writes, of four tasks with 300 each.
+    let each = (one - none) / 1200.0;
+    assert!((3.8e-6..4.1e-6).contains(&each), "{each}");
+    assert!(thread("mq-deadline", 0) > none);
 }
 
 /// As `issue … p0` in `tests/vectors/md/raid1-2-ssd/wr1.csv` says of 6.1.

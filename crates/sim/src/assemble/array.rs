@@ -266,6 +266,8 @@ impl<'a> Planned<'a> {
             .into_iter()
             .map(|drive| (queue(frame), AttachedDrive::new(drive, frame.depth)))
             .collect();
+        let of_md = MdCosts::of_kernel(frame.kernel.version);
+        let costs = frame.costs.md();
         let md = md(
             self.spec,
             &self.geometry,
@@ -273,7 +275,7 @@ impl<'a> Planned<'a> {
             rotational,
             frame.numbers.max_sectors,
             members,
-            frame.costs.md(),
+            costs.unwrap_or_else(|| of_md.beside(&frame.costs.usual())),
         )?;
         let bio_max = if md.volume.parity().is_some() && frame.kernel.at_least(6, 0, 0) {
             frame.numbers.max_sectors.min(PARITY_SECTORS_MAX)

@@ -290,7 +290,10 @@ impl<'a> OnFiles<'a> {
         if !self.single_queue || !by_step {
             let own = super::cost(host, scheduler, light)?;
             let costs = OperationCosts::of(host, &self.kernel, scheduler, own, [false; 2])?;
-            return Ok((StepCosts::of_trials(&costs), costs.md().unwrap_or(of_md)));
+            return Ok((
+                StepCosts::of_trials(&costs),
+                costs.md().unwrap_or_else(|| of_md.beside(&own)),
+            ));
         }
         let mut costs = match model {
             Some(model) => model.costs(scheduler)?,
@@ -302,6 +305,7 @@ impl<'a> OnFiles<'a> {
             // A card takes a command by one register.
             costs.port_command = Nanos::ZERO;
         }
+        let of_md = of_md.beside(&costs.request());
         Ok((costs, of_md))
     }
 }
@@ -318,15 +322,7 @@ pub fn file_engine<Q: BlockQueue, D: Device, O: Observer>(
     let volume = match array {
         Some((array, geometry)) => {
             let most = members[0].0.max_sectors();
-            md(
-                array,
-                geometry,
-                kernel,
-                rotational,
-                most,
-                members,
-                Some(of_md),
-            )?
+            md(array, geometry, kernel, rotational, most, members, of_md)?
         }
         None => {
             let (queue, drive) = members.swap_remove(0);

@@ -13,7 +13,7 @@ use seekwise_raid::{Geometry, Level};
 use seekwise_sched::Kernel;
 use seekwise_units::{Lba, Sectors};
 
-/// md over members that are ready; its costs are those of its time's usual host unless others are given.
+/// md over members that are ready.
 pub fn md<Q: BlockQueue, D: Device>(
     spec: &ArraySpec,
     geometry: &Geometry,
@@ -21,12 +21,11 @@ pub fn md<Q: BlockQueue, D: Device>(
     rotational: bool,
     member_sectors_max: Sectors,
     members: Vec<(Q, AttachedDrive<D>)>,
-    costs: Option<MdCosts>,
+    costs: MdCosts,
 ) -> Result<Md<Q, D>, String> {
     let generation = MdGeneration::of(kernel.version);
     let volume = Volume::md(*geometry, generation, rotational);
     let parity = stripe_cache(spec, &volume, generation, member_sectors_max);
-    let costs = costs.unwrap_or_else(|| MdCosts::of_kernel(kernel.version));
     // mdadm makes a RAID 5 without its last drive and rebuilds that from the others (man mdadm: --force), so a first build is a degraded array.
     let builds = spec.resync.as_ref().is_some_and(|resync| !resync.check);
     let first_build = builds && matches!(geometry.level, Level::Raid5(_));

@@ -1,5 +1,6 @@
 //! What md costs the host's processor. It is charged to the md thread, or to the task whose plug sends mirrored writes.
 
+use seekwise_host::cpu::CpuCost;
 use seekwise_raid::layout::parity::Parity;
 use seekwise_raid::md::raid5::StripeWork;
 use seekwise_units::{Nanos, Version, PAGE_BYTES};
@@ -20,6 +21,9 @@ pub struct MdCosts {
     pub bio: Nanos,
     /// A request made for a member.
     pub request: Nanos,
+    /// Its end: the interrupt comes to the processor that sent it (Linux block/blk-mq.c: blk_mq_complete_request; NVMe has a queue for each processor).
+    /// Zero: paid for elsewhere.
+    pub end: Nanos,
     /// Waking the thread and switching to it.
     pub switch: Nanos,
     /// In the task: a bio's way through md, where it is cut or given to one member.
@@ -49,6 +53,7 @@ impl MdCosts {
         look: Nanos::ZERO,
         bio: Nanos::ZERO,
         request: Nanos(8_000),
+        end: Nanos::ZERO,
         switch: Nanos(3_000),
         // Not measured anywhere: off.
         pass: Nanos::ZERO,
@@ -61,7 +66,7 @@ impl MdCosts {
     /// An x86-64 server of Linux 5 and later.
     ///
     /// XOR and copy 12 GB/s (8 to 20), confidence "memory"; syndrome in proportion of the in-cache figures, 22 to 25 GB/s (kernel boot
-    /// logs). SATA request 3 us in all (1.5 to 4, USENIX ATC 2014): two fifths of it to submit. Stripe pass 0.3 us and
+    /// logs). SATA request 3 us in all (1.5 to 4, USENIX ATC 2014): two fifths of it to submit, the rest to end. Stripe pass 0.3 us and
     /// 0.08 a member (half to double): a rebuild of 3 + 1 drives with P4600 goes through 257,000 stripes a second in one thread of Linux 6.12, and its
     /// profile says what of it is the state of the stripe, what that of the members, and what the sending of its four pages: 1.07 us, so 0.27 us a page
     /// (linux-raid 2025-01-27, A. Gavriliuk).
@@ -80,6 +85,7 @@ impl MdCosts {
         look: Nanos(80),
         bio: Nanos(270),
         request: Nanos(1_200),
+        end: Nanos(1_800),
         switch: Nanos(1_200),
         pass: Nanos(900),
         piece: Nanos(3_000),
@@ -101,6 +107,18 @@ impl MdCosts {
             read_lock: until(Version(5, 14, 0), Nanos(850), Self::MODERN.read_lock),
             barrier_lock: until(Version(6, 1, 0), Nanos(530), Nanos::ZERO),
             ..Self::MODERN
+        }
+    }
+
+    /// With what a task's request costs on the same host: its scheduler's functions are the thread's own work, and no interrupt costs more than a task's.
+    pub fn beside(self, task: &CpuCost) -> Self {
+        if self.end == Nanos::ZERO {
+            return self;
+        }
+        Self {
+            request: self.request + task.scheduler,
+            end: self.end.min(task.interrupt),
+            ..self
         }
     }
 

@@ -175,6 +175,7 @@ impl Md {
             look: Nanos::ZERO,
             bio: Nanos::ZERO,
             request: self.request.nanos(),
+            end: Nanos::ZERO,
             switch: self.switch.nanos(),
             // Part of `bio` and of the members' requests, which are paid for by themselves.
             pass: Nanos::ZERO,

@@ -1,7 +1,7 @@
 //! What members have done, and who hears of it.
 
 use crate::storage::md::member_bio::Owner;
-use crate::storage::md::{member_sink, Md, OF_STRIPE, WHOLE};
+use crate::storage::md::{member_sink, Md, MD_THREAD, OF_STRIPE, WHOLE};
 use crate::storage::FLUSHED;
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Done, Observer};
@@ -60,12 +60,20 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         );
         self.whole_bios -= whole;
         if let Some(first) = first {
+            if self.parity.is_some() && self.sent_by_thread(first.token) {
+                self.thread.sent_ends(now);
+            }
             self.request_done(now, index, first, observer);
             if !self.finished.is_empty() {
                 self.further_done(now, index, observer);
             }
         }
         self.refresh(now, index);
+    }
+
+    #[inline]
+    fn sent_by_thread(&self, token: u32) -> bool {
+        token & OF_STRIPE != 0 || self.under_way[token as usize].process == MD_THREAD
     }
 
     /// The same of what was joined to it.

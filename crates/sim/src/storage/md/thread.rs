@@ -29,6 +29,8 @@ pub(crate) struct MdThread {
     pub due: Nanos,
     /// Something came up while it was at work.
     again: bool,
+    /// Interrupts keep its processor until then.
+    interrupted: Nanos,
     /// Processor time so far.
     pub busy: Nanos,
     pub out: VecDeque<MemberBio>,
@@ -77,6 +79,7 @@ impl MdThread {
             state: State::Asleep,
             due: Nanos::NEVER,
             again: false,
+            interrupted: Nanos::ZERO,
             busy: Nanos::ZERO,
             out: VecDeque::new(),
             mirrored: VecDeque::new(),
@@ -102,7 +105,20 @@ impl MdThread {
         self.busy += work;
         match &self.processor {
             Some(processor) => processor.book(now, work),
-            None => now + work,
+            None => now.max(self.interrupted) + work,
+        }
+    }
+
+    /// A request that it sent has ended: the interrupt pushes it aside.
+    #[inline]
+    pub fn sent_ends(&mut self, now: Nanos) {
+        if self.processor.is_some() || self.costs.end == Nanos::ZERO {
+            return;
+        }
+        self.busy += self.costs.end;
+        match self.state {
+            State::Woken | State::Working => self.due = self.due.max(now) + self.costs.end,
+            _ => self.interrupted = self.interrupted.max(now) + self.costs.end,
         }
     }
 
