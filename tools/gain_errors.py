@@ -9,8 +9,8 @@ a ratio there and one in the simulator. A row's error is the median of those of 
 with fewer than FEWEST of them has none, and counts as all kinds together.
 
 `interval` is what advice states. No row counts in it that a parameter was set from; foretold rows do. Each group is left out in turn, and the smallest quantile of
-the others' errors is taken that covers STATED of all rows left out. Where none does, it is the largest error, and three groups (GROUPS) are wanted for that, of
-which the others cover COVERED_LEAST: two have to cover STATED_LEAST of each other. A kind of one group, or of fewer than FEWEST rows, has no interval: the model has not been held against measurements there.
+the others' errors is taken that covers STATED of all rows left out. Where none does, it is the largest error. Of a group
+the others have to cover COVERED_LEAST. A kind of one group, or of fewer than FEWEST rows, has no interval: the model has not been held against measurements there.
 One queue that many processors share is a kind of its own, which nobody is advised on.
 """
 
@@ -34,8 +34,8 @@ from seekwise_proof.validate.gains import AnsweredTable, AskedStudies, Published
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference"
 GIVEN = REFERENCE / "arrays-and-queues/given.csv"
 FORETOLD = [REFERENCE / "gains-foretold/given5.csv", *sorted((REFERENCE / "gains-blind").glob("given*.csv"))]
-SHARE, STATED, STATED_LEAST, COVERED_LEAST = 2 / 3, 0.9, 0.85, 0.75
-FEWEST, GROUPS = 5, 3
+SHARE, STATED, COVERED_LEAST = 2 / 3, 0.9, 0.85
+FEWEST = 5
 ELSEWHERE = {
     "lock_on_many_processors": ", one queue for many processors",
     "priority_classes": ", one queue for many processors",
@@ -110,7 +110,7 @@ def figures(given: Sequence[RowError], held: Sequence[RowError]) -> dict[str, An
         found["error"] = within(given, SHARE)
     if len(held) >= FEWEST and found["groups"] > 1:
         interval, covered = covering(held)
-        if covered >= (COVERED_LEAST if found["groups"] >= GROUPS else STATED_LEAST):
+        if covered >= COVERED_LEAST:
             found["interval"], found["covered_left_out"] = interval, covered
     return found
 
