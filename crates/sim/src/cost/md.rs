@@ -31,6 +31,8 @@ pub struct MdCosts {
     /// In the task: each further piece that a bio is cut into, or copy that is made of it, from its allocation to its completion; the member's
     /// request is part of it.
     pub piece: Nanos,
+    /// In the task, where it sends a mirrored write: each copy, its request apart. Zero: part of `pass` and `piece`.
+    pub copy: Nanos,
     /// The bitmap's lock at the end of a write in the thread of RAID 5 and 6, while several tasks write. Zero: unknown.
     pub bitmap_lock: Nanos,
     /// What healthy reads of RAID 5 and 6 do one after the other, whatever processors they come from. Zero: unknown.
@@ -58,6 +60,7 @@ impl MdCosts {
         // Not measured anywhere: off.
         pass: Nanos::ZERO,
         piece: Nanos::ZERO,
+        copy: Nanos::ZERO,
         bitmap_lock: Nanos::ZERO,
         read_lock: Nanos::ZERO,
         barrier_lock: Nanos::ZERO,
@@ -89,6 +92,7 @@ impl MdCosts {
         switch: Nanos(1_200),
         pass: Nanos(900),
         piece: Nanos(3_000),
+        copy: Nanos::ZERO,
         bitmap_lock: Nanos(1_100),
         read_lock: Nanos(190),
         barrier_lock: Nanos::ZERO,

@@ -180,6 +180,8 @@ impl Md {
             // Part of `bio` and of the members' requests, which are paid for by themselves.
             pass: Nanos::ZERO,
             piece: Nanos::ZERO,
+            // Whoever sends it, md's part is the same.
+            copy: self.request.nanos(),
             bitmap_lock: Nanos::ZERO,
             read_lock: Nanos::ZERO,
             barrier_lock: Nanos::ZERO,

@@ -93,7 +93,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn task_work(&mut self, now: Nanos, direction: Direction, sectors: Sectors) -> Nanos {
         let write = direction == Direction::Write;
         let costs = &self.thread.costs;
-        let (mut piece, mut lock) = (costs.piece, Nanos::ZERO);
+        let (mut piece, mut copy, mut lock) = (costs.piece, Nanos::ZERO, Nanos::ZERO);
         if self.parity.is_some() {
             if write {
                 return Nanos::ZERO;
@@ -108,14 +108,16 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             if write && self.mirrors_wait && !self.direct_plugged {
                 // The thread sends copies; their ends remain with the interrupts.
                 piece = piece.saturating_sub(costs.request);
+            } else if write {
+                copy = costs.copy;
             }
         }
         let waits = self.lock_free.saturating_sub(now);
         if lock > Nanos::ZERO {
             self.lock_free = now + waits + lock;
         }
-        let further = self.volume.pieces(sectors, write) - 1;
-        waits + Nanos(piece.0 * further)
+        let pieces = self.volume.pieces(sectors, write);
+        waits + Nanos(piece.0 * (pieces - 1) + copy.0 * pieces)
     }
 
     fn begin_plug(&mut self) {
