@@ -9,8 +9,8 @@ a ratio there and one in the simulator. A row's error is the median of those of 
 with fewer than FEWEST of them has none, and counts as all kinds together.
 
 `interval` is what advice states. No row counts in it that a parameter was set from; foretold rows do. Each group is left out in turn, and the smallest quantile of
-the others' errors is taken that covers STATED of all rows left out. Where none does, it is the largest error. Of a group
-the others have to cover COVERED_LEAST. A kind of one group, or of fewer than FEWEST rows, has no interval: the model has not been held against measurements there.
+the others' errors is taken that covers STATED of all rows left out. Where none does, it is the largest error. The
+groups have to cover COVERED_LEAST of each other's rows. A kind of one group, or of fewer than FEWEST rows, has no interval: the model has not been held against measurements there.
 One queue that many processors share is a kind of its own, which nobody is advised on.
 """
 
@@ -122,7 +122,7 @@ def within(errors: Sequence[RowError], share: float) -> float:
 def covering(own: Sequence[RowError]) -> tuple[float, float]:
     """What covers STATED of the rows left out, the mean over them, and the share that it covers."""
     others = {group: [each.error for each in own if each.group != group] for group in {each.group for each in own}}
-    for quantile in np.arange(SHARE, 1.0, 0.01):
+    for quantile in np.arange(SHARE, 1.0, 0.001):
         limits = {group: np.quantile(errors, quantile) for group, errors in others.items()}
         covered = float(np.mean([each.error <= limits[each.group] for each in own]))
         if covered >= STATED:

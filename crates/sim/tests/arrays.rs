@@ -757,7 +757,7 @@ fn a_bitmap_costs_the_thread_of_raid5_and_more_where_several_tasks_write() {
     assert!((0.92..0.99).contains(&one), "{one}");
     assert!((0.75..one - 0.04).contains(&many), "{many} and {one}");
     let (alone, lockless) = (share("lockless", (1, 64)), share("lockless", (8, 16)));
-    // Its pages are flushed in every round of the thread, whoever writes: several tasks lose nothing more.
+    // The thread flushes its pages in each of its rounds, so several tasks lose no more than one.
     assert!(lockless > alone - 0.01, "{lockless} and {alone}");
     assert!(lockless > many + 0.02, "{lockless} and {many}");
 }
@@ -778,7 +778,7 @@ fn raid10_takes_one_lock_before_6_1() {
     let (old, new) = (rate("6.0", (32, 16), 100), rate("6.1", (32, 16), 100));
     assert!((1.7e6..1.9e6).contains(&old), "{old}");
     assert!(new > 1.5 * old, "{new} against {old}");
-    // One task meets nobody.
+    // One task never waits for the lock.
     let (old, new) = (rate("6.0", (1, 64), 100), rate("6.1", (1, 64), 100));
     assert!((0.99..1.01).contains(&(new / old)), "{new} against {old}");
 }

@@ -180,7 +180,7 @@ impl Md {
             // Part of `bio` and of the members' requests, which are paid for by themselves.
             pass: Nanos::ZERO,
             piece: Nanos::ZERO,
-            // Whoever sends it, md's part is the same.
+            // A copy costs md the same, whether its thread sends it or the task.
             copy: self.request.nanos(),
             bitmap_lock: Nanos::ZERO,
             read_lock: Nanos::ZERO,

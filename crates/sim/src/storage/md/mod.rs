@@ -109,9 +109,9 @@ pub struct Md<Q, D> {
     degraded: bool,
     /// Time of the newest event: what was due before it is due then.
     clock: Nanos,
-    /// Mirrored writes wait for the end of their task's plug, or go to the md thread where there is none (up to 6.4; with a bitmap always).
+    /// Mirrored writes wait for the end of their task's plug, or go to the md thread where there is none: up to 6.4, and with an internal bitmap later, too.
     mirrors_wait: bool,
-    /// Direct writes have such a plug: `blkdev_write_iter` up to 6.4 (Linux 6.4 block/fops.c), so their task sends them (raid1_unplug, drivers/md/raid1-10.c).
+    /// Each direct write has such a plug, so its task sends it: Linux 3.6 to 6.4 (block/fops.c: blkdev_write_iter; drivers/md/raid1-10.c: raid1_unplug).
     direct_plugged: bool,
     calls: Slab<MdCall>,
     /// Bios under way that are one request and have no call.
